@@ -174,8 +174,10 @@ class Explorer(pn.viewable.Viewer):
         """The alternative costs of the groups' operators arrive later than the plan."""
         shown, why = self.session.work.shown, self.session.work.why
         if shown and why:
-            for view in (self.map.groups, self.timeline.groups, self.dag):
-                view.tell(shown, why)
+            bands = kind_of(shown).bands(shown, why)
+            for view in (self.map.groups, self.timeline.groups):
+                view.tell(bands)
+            self.dag.tell(shown, bands)
 
     def _show_preview(self) -> None:
         """The groups and their cost while the budget moves; the program comes later."""
@@ -184,7 +186,7 @@ class Explorer(pn.viewable.Viewer):
             return
         if not preview:
             self._show_cards()
-            self.dag.regroup([shown.group_of.get(op.name) for op in shown.graph.operators])
+            self.dag.regroup()
             return
         self.cards.object = preview_html(shown, preview)
         if (groups := group_of(preview, len(shown.graph.operators))) is not None:
@@ -238,7 +240,7 @@ class Explorer(pn.viewable.Viewer):
         self.dag.differs = differing(self.session)
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
         self.overview.visible = self.dag.overview.wanted
-        self.dag.tell(shown, self.session.work.why)
+        self.dag.tell(shown, kind_of(shown).bands(shown, self.session.work.why))
         self._show_breaks()
         self._show_wishes()
 

@@ -7,13 +7,15 @@ from typing import Any
 
 import planners as sp
 from app.kinds.group_rows import group_rows
-from app.kinds.kind import Row, Together, link
+from app.kinds.kind import Band, Row, Together, link
 from app.kinds.whole import WholeKind
 from app.model.checked_plan import Shown
+from app.model.groups import group_line, members_words
 from app.model.state import group_selection, selected_group
 from app.stories.fusion import tile_story
 from app.stories.sentence import Sentence
 from app.stories.whole import whole_story
+from planners.core.colours import group_colour
 
 
 class GroupKind(WholeKind):
@@ -51,6 +53,20 @@ class GroupKind(WholeKind):
     def story(self, shown: Shown, step: int) -> list[Sentence]:
         group = shown.group_at(step)
         return whole_story(shown, step) if group is None else tile_story(shown, step, group)
+
+    def bands(self, shown: Shown, why: Mapping[str, Any]) -> list[Band]:
+        return [
+            Band(
+                group.name,
+                group.operators,
+                group.start_step,
+                group.stop_step,
+                group_colour(k),
+                members_words(group.operators),
+                group_line(shown, group, why),
+            )
+            for k, group in enumerate(shown.groups)
+        ]
 
     def together(self, shown: Shown) -> list[Together]:
         return [

@@ -46,7 +46,7 @@ def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[
 
 def _head(shown: Shown, group: FusedGroup) -> dict[str, Any]:
     number = shown.groups.index(group)
-    row = _row(f"{members_words(group)} move", group.traffic_bytes)
+    row = _row(f"{members_words(group.operators)} move", group.traffic_bytes)
     return {**row, **_chip(group.name, number)}
 
 

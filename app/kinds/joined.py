@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import planners as sp
-from app.kinds.kind import Row, fact
+from app.kinds.kind import Band, Row, Together, fact, link
 from app.kinds.whole import WholeKind
 from app.model.checked_plan import Shown
+from app.model.groups import members_words
+from app.model.state import group_selection, operator_selection
+from app.model.stretches import RunStretch
+from app.model.units import seconds_text
 from app.stories.sentence import Sentence
 from app.stories.whole import whole_story
+from planners.core.colours import ink_on
 from planners.core.details.joined import POOL, JoinedStretch
+from planners.core.units import format_bytes
 
 
 class JoinedKind(WholeKind):
@@ -22,6 +31,7 @@ class JoinedKind(WholeKind):
     )
     manner = "in a circular pool, or as fused groups where it does not fit"
     whole_operators = False
+    banded = True
 
     def made(self, shown: Shown) -> bool:
         return bool(shown.plan.details.stretches)
@@ -33,41 +43,76 @@ class JoinedKind(WholeKind):
     def aim(self, plan: sp.Plan) -> str:
         return "traffic"
 
+    def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
+        named = {group_selection(ran.name): ran for ran in shown.stretches}
+        return _rows(shown, named[selection]) if selection in named else None
+
     def part_of(self, shown: Shown, operator: str) -> list[Row]:
         return [
             row
-            for stretch in shown.plan.details.stretches
-            if _first(shown, stretch) <= shown.graph.index[operator] <= _last(shown, stretch)
-            for row in (fact(_runs(stretch)), fact(f"why: {stretch.why}"))
+            for ran in shown.stretches
+            if operator in ran.operators
+            for row in (
+                link("in the stretch", ran.name, group_selection(ran.name)),
+                fact(_runs(ran.stretch)),
+                fact(f"why: {ran.stretch.why}"),
+            )
         ]
 
     def story(self, shown: Shown, step: int) -> list[Sentence]:
         begun = [
-            Sentence("tile", f"From here to {stretch.last}: {_runs(stretch)}. Why: {stretch.why}.")
-            for stretch in shown.plan.details.stretches
-            if stretch.first in shown.ran[step] and _begins(shown, stretch, step)
+            Sentence(
+                "tile",
+                f"From here to {ran.operators[-1]}: {_runs(ran.stretch)}. Why: {ran.stretch.why}.",
+            )
+            for ran in shown.stretches
+            if ran.start_step == step
         ]
         return [*begun, *whole_story(shown, step)]
+
+    def bands(self, shown: Shown, why: Mapping[str, Any]) -> list[Band]:
+        return [
+            Band(
+                ran.name,
+                ran.operators,
+                ran.start_step,
+                ran.stop_step,
+                ran.colour,
+                members_words(ran.operators),
+                f"{_runs(ran.stretch)} · {ran.stretch.why}",
+            )
+            for ran in shown.stretches
+        ]
+
+    def together(self, shown: Shown) -> list[Together]:
+        return [
+            Together(group_selection(ran.name), ran.operators, ran.start_step)
+            for ran in shown.stretches
+        ]
+
+
+def _rows(shown: Shown, ran: RunStretch) -> list[Row]:
+    """The table of a stretch: how it runs and why, what it holds, its time and its operators."""
+    seconds = shown.step_seconds
+    took = seconds[ran.stop_step - 1][1] - seconds[ran.start_step][0]
+    held = max(shown.report.occupancy[ran.start_step : ran.stop_step], default=0)
+    head = {"chip": ran.colour, "mark": ran.name, "ink": ink_on(ran.colour)}
+    rows = [
+        {**fact(members_words(ran.operators)), **head},
+        fact(_runs(ran.stretch)),
+        fact(f"why: {ran.stretch.why}"),
+        fact(f"steps {ran.start_step + 1} – {ran.stop_step}", seconds_text(took)),
+        fact("on chip at most", format_bytes(held)),
+        {**fact("operators, and their work"), "title": True},
+    ]
+    for name in ran.operators:
+        operator = shown.graph.operators[shown.graph.index[name]]
+        row = fact(f"{name} ({operator.kind})", f"{operator.macs / 1e6:.4g} M MACs")
+        rows.append({**row, "key": operator_selection(name)})
+    return rows
 
 
 def _runs(stretch: JoinedStretch) -> str:
     if stretch.how == POOL:
         return "runs in the pool, outputs over dying inputs"
     return "runs as fused groups, from host to host"
-
-
-def _first(shown: Shown, stretch: JoinedStretch) -> int:
-    return shown.graph.index.get(stretch.first, len(shown.graph.operators))
-
-
-def _last(shown: Shown, stretch: JoinedStretch) -> int:
-    return shown.graph.index.get(stretch.last, -1)
-
-
-def _begins(shown: Shown, stretch: JoinedStretch, step: int) -> bool:
-    """Whether nothing of the stretch ran before."""
-    first, last = _first(shown, stretch), _last(shown, stretch)
-    index = shown.graph.index
-    return not (
-        step and any(first <= index[name] <= last for name in shown.ran[step - 1] if name in index)
-    )

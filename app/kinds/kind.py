@@ -34,6 +34,22 @@ class Together:
     extent_bytes: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What runs together as colours show it: a piece over steps or time, a region of the graph.
+
+    `who` names the operators, `line` says how they run. Bands come in the order of `together`.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    start_step: int
+    stop_step: int
+    colour: str
+    who: str
+    line: str
+
+
 def fact(text: str, value: str = "") -> Row:
     """A row that only informs."""
     return {"text": text, "cells": [value]}

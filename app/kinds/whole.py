@@ -10,7 +10,7 @@ from typing import Any
 
 import planners as sp
 from app.kinds.bars_of_time import ENGINES, Bars
-from app.kinds.kind import Card, Looks, Row, Together, fact
+from app.kinds.kind import Band, Card, Looks, Row, Together, fact
 from app.kinds.map_rows import MapRows
 from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
@@ -179,6 +179,10 @@ class WholeKind:
     def story(self, shown: Shown, step: int) -> list[Sentence]:
         """What happened during a step, in the order in which it happened."""
         return whole_story(shown, step)
+
+    def bands(self, shown: Shown, why: Mapping[str, Any]) -> list[Band]:
+        """What is coloured over the steps and in the graph; `why` is what is known of it so far."""
+        return []
 
     def together(self, shown: Shown) -> list[Together]:
         """Operators that run together, in the order in which they run."""

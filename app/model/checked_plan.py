@@ -19,6 +19,7 @@ from app.model.pool import PoolRuns, pool_of
 from app.model.program_facts import ProgramFacts, facts_of
 from app.model.repeats import called_apart
 from app.model.stream import Stream, stream_of
+from app.model.stretches import RunStretch, stretches_of
 from app.model.waits import Stage, stages_of
 from planners.core.program import Instruction
 from planners.core.progress import ProgressCallback
@@ -216,6 +217,11 @@ class Shown:
     def groups(self) -> tuple[FusedGroup, ...]:
         """The fused groups of the plan; most planners have none."""
         return groups_of(self.plan)
+
+    @cached_property
+    def stretches(self) -> tuple[RunStretch, ...]:
+        """The stretches of a plan that joins the methods; others have none."""
+        return stretches_of(self.plan, self.ran)
 
     @cached_property
     def group_of(self) -> Mapping[str, int]:

@@ -67,9 +67,8 @@ def parameter_words(graph: sp.Graph, group: FusedGroup) -> str:
     return "; ".join(words) or "none"
 
 
-def members_words(group: FusedGroup) -> str:
-    """The operators of a group: all of a few, of many the first and the last."""
-    names = group.operators
+def members_words(names: Sequence[str]) -> str:
+    """Operators that run together: all of a few, of many the first and the last."""
     if len(names) <= NAMED + 1:
         return ", ".join(names)
     return f"{names[0]} … {names[-1]} ({len(names)} operators)"

@@ -24,7 +24,7 @@ from app.outputs.notebook.svg import (
     number_axis,
     text,
 )
-from planners.core.colours import BLUE, STAYS, VERMILLION, group_colour
+from planners.core.colours import BLUE, STAYS, VERMILLION
 from planners.core.far_limit import drawn_bytes, free_above
 from planners.core.units import format_bytes
 
@@ -180,15 +180,15 @@ def _mark(row: Row, steps: Scale, bytes_: Scale) -> str:
 
 
 def _bands(shown: Shown, steps: Scale) -> str:
-    """Fused groups over the steps of their tiles."""
+    """What runs together, over its steps."""
     parts = []
-    for k, group in enumerate(shown.groups):
-        x, colour = steps(group.start_step), group_colour(k)
-        wide = steps(group.stop_step) - x
-        told = f"{group.name}\n{', '.join(group.operators)}\n{group.tiles} tiles"
-        parts.append(box(x, 1, wide, BAND - 4, told, fill=colour, stroke="var(--sw-panel)"))
-        if wide > 6.4 * len(group.name) + 3:
-            parts.append(text(x + 3, BAND - 6, group.name, "sw-on"))
+    for band in kind_of(shown).bands(shown, {}):
+        x = steps(band.start_step)
+        wide = steps(band.stop_step) - x
+        told = f"{band.name}\n{', '.join(band.operators)}\n{band.line}"
+        parts.append(box(x, 1, wide, BAND - 4, told, fill=band.colour, stroke="var(--sw-panel)"))
+        if wide > 6.4 * len(band.name) + 3:
+            parts.append(text(x + 3, BAND - 6, band.name, "sw-on"))
     return f'<g class="sw-groups">{"".join(parts)}</g>'
 
 

@@ -38,9 +38,7 @@ class Unplanned:
     """What the graph view needs of a plan, where there is none."""
 
     graph: sp.Graph
-    groups: tuple[()] = ()
     ran: tuple[()] = ()
-    group_of: Mapping[str, int] = field(default_factory=dict)
     moved_bytes: Mapping[str, int] = field(default_factory=dict)
     operator_seconds: Mapping[str, float] = field(default_factory=dict)
 

@@ -1,4 +1,5 @@
-"""Fused groups in the graph view: a coloured region around each, with its name. No Bokeh here."""
+"""What runs together in the graph view: a coloured region around each, with its name. No Bokeh
+here."""
 
 from __future__ import annotations
 
@@ -46,7 +47,11 @@ class Drawing:
     ends: Sequence[tuple[int, int]]
 
 
-def regions(drawn: Drawing, group_of: Sequence[int | None]) -> Regions:
+Looks = Sequence[tuple[str, str]]
+"""The name and the colour of each group by number; empty: fused groups' own."""
+
+
+def regions(drawn: Drawing, group_of: Sequence[int | None], looks: Looks = ()) -> Regions:
     """The regions of groups, where `group_of` has the group of each operator by position."""
     areas = Regions()
     inside = [groups_in(node, group_of) for node in drawn.nodes]
@@ -57,22 +62,28 @@ def regions(drawn: Drawing, group_of: Sequence[int | None]) -> Regions:
     }
     for i, groups in enumerate(inside):
         if len(groups) == 1:
-            _region(areas, drawn, i, groups[0], places)
+            _region(areas, drawn, i, groups[0], places, looks)
         elif groups:
-            _stripes(areas, drawn, i, groups)
+            _stripes(areas, drawn, i, groups, looks)
     for k, (a, b) in enumerate(drawn.ends):
         if len(inside[a]) == 1 and inside[a] == inside[b]:
             curve = [drawn.curves[name][k] for name in LINK_COLUMNS]
-            _add(areas.links, (*curve, group_colour(inside[a][0])))
+            _add(areas.links, (*curve, look_of(inside[a][0], looks)[1]))
     return areas
 
 
-def group_words(groups: Sequence[int]) -> str:
+def look_of(group: int, looks: Looks) -> tuple[str, str]:
+    """The name and the colour of a group."""
+    return looks[group] if looks else (f"g{group}", group_colour(group))
+
+
+def group_words(groups: Sequence[int], looks: Looks = ()) -> str:
     """The names of groups in one phrase."""
     if len(groups) < 2:
-        return f"g{groups[0]}" if groups else ""
+        return look_of(groups[0], looks)[0] if groups else ""
     whole = list(groups) == list(range(groups[0], groups[-1] + 1))
-    return f"g{groups[0]}–g{groups[-1]}" if whole else f"{len(groups)} groups"
+    first, last = look_of(groups[0], looks)[0], look_of(groups[-1], looks)[0]
+    return f"{first}–{last}" if whole else f"{len(groups)} groups"
 
 
 def groups_in(node: BlockNode, group_of: Sequence[int | None]) -> list[int]:
@@ -81,17 +92,22 @@ def groups_in(node: BlockNode, group_of: Sequence[int | None]) -> list[int]:
 
 
 def _region(
-    found: Regions, drawn: Drawing, i: int, group: int, places: dict[tuple[float, float], int]
+    found: Regions,
+    drawn: Drawing,
+    i: int,
+    group: int,
+    places: dict[tuple[float, float], int],
+    looks: Looks,
 ) -> None:
     """A box around a node, with a tab above it."""
-    x, y, colour = drawn.x[i], drawn.y[i], group_colour(group)
+    x, y, (named, colour) = drawn.x[i], drawn.y[i], look_of(group, looks)
     wide, half = drawn.width + 2 * HALO, drawn.height / 2
     _add(found.boxes, (x, y - TAB / 2, wide, drawn.height + 2 * HALO + TAB, colour))
     first = places.get((x - 1, _row(y))) != group
     room = 1
     while places.get((x + room, _row(y))) == group:
         room += 1
-    name = f"g{group}" if first else ""
+    name = named if first else ""
     tab = (x, y - half - HALO / 2 - TAB / 2, wide, TAB + HALO, x - drawn.width / 2)
     _add(found.tabs, (*tab, colour, ink_on(colour) == DARK_INK, name, room, group))
 
@@ -101,15 +117,15 @@ def _row(y: float) -> float:
     return round(y, 1)
 
 
-def _stripes(found: Regions, drawn: Drawing, i: int, groups: list[int]) -> None:
+def _stripes(found: Regions, drawn: Drawing, i: int, groups: list[int], looks: Looks) -> None:
     """A closed block of several groups: below it a stripe for each, above it their names."""
     x, y = drawn.x[i], drawn.y[i]
     each = drawn.width / len(groups)
     for n, group in enumerate(groups):
         at = x - drawn.width / 2 + each * (n + 0.5)
         below = y + drawn.height / 2 + HALO * 0.7
-        _add(found.boxes, (at, below, each, HALO, group_colour(group)))
-    name = group_words(groups)
+        _add(found.boxes, (at, below, each, HALO, look_of(group, looks)[1]))
+    name = group_words(groups, looks)
     above = (x, y - drawn.height / 2 - TAB / 2, drawn.width, TAB, x - drawn.width / 2)
     _add(found.tabs, (*above, GREY, True, name, 1, groups[0]))
 

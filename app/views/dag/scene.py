@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import planners as sp
+from app.kinds.kind import Band
 from app.model.blocks import BlockNode, BlockTree
 from app.model.checked_plan import Shown
 from app.model.compare import SAME
-from app.model.groups import group_line
 from app.model.units import seconds_text
 from app.views.dag.groups import HALO, TAB, Drawing, Regions, group_words, groups_in, regions
 from app.views.dag.layout import layout, parts
@@ -64,11 +64,12 @@ def scene(
     colour: str,
     differs: Mapping[str, str] | None = None,
     theme: Theme = LIGHT,
+    bands: Sequence[Band] = (),
 ) -> Scene:
     """Place and colour the visible part of a plan's graph.
 
     `differs` has, by operator, how another plan treats it, for the colour `difference`; None: there
-    is no other plan.
+    is no other plan. `bands` are the regions of what runs together.
     """
     tree, graph = shown.tree, shown.graph
     nodes = tree.nodes(expanded)
@@ -79,8 +80,8 @@ def scene(
     columns, legend = _nodes(shown, nodes, placed.x, placed.y, (colour, theme), differs)
     letters = twin_letters(graph, nodes)
     _mark_twins(columns, letters, named=colour == "kind")
-    groups = [shown.group_of.get(op.name) for op in graph.operators]
-    columns["group"] = group_lines(shown, nodes, {})
+    groups = band_of(graph, bands)
+    columns["group"] = group_lines(graph, nodes, bands)
     drawing = Drawing(nodes, placed.x, placed.y, WIDTH, HEIGHT, curves, ends)
     lift = TAB + HALO if any(group is not None for group in groups) else 0.0
     frames = _frames(tree, expanded, placed.x, placed.y, lift)
@@ -92,7 +93,7 @@ def scene(
         curve_alpha=[FAINT if placed.x[b] - placed.x[a] > LONG else 1.0 for a, b in ends],
         frames=frames,
         drawing=drawing,
-        regions=regions(drawing, groups),
+        regions=regions(drawing, groups, looks_of(bands)),
         steps=_step_boxes(shown, home, placed.x, placed.y),
         columns=max(placed.x, default=0) + 1,
         top=min(min(reach), *frames["top"], 0.0) if frames["top"] else min(reach),
@@ -120,14 +121,24 @@ def _step_boxes(
     return boxes
 
 
-def group_lines(shown: Shown, nodes: Sequence[BlockNode], why: Mapping[str, Any]) -> list[str]:
-    """What the hover of each node says of its fused group, or in which groups it has operators."""
-    lines = [f"in {group.name}: {group_line(shown, group, why)}" for group in shown.groups]
-    group_of = [shown.group_of.get(op.name) for op in shown.graph.operators]
-    told = []
+def band_of(graph: sp.Graph, bands: Sequence[Band]) -> list[int | None]:
+    """The place among the bands of each operator that is in one."""
+    places = {name: k for k, band in enumerate(bands) for name in band.operators}
+    return [places.get(op.name) for op in graph.operators]
+
+
+def looks_of(bands: Sequence[Band]) -> list[tuple[str, str]]:
+    """The name and the colour of each band."""
+    return [(band.name, band.colour) for band in bands]
+
+
+def group_lines(graph: sp.Graph, nodes: Sequence[BlockNode], bands: Sequence[Band]) -> list[str]:
+    """What the hover of each node says of its band, or in which bands it has operators."""
+    lines = [f"in {band.name}: {band.line}" for band in bands]
+    group_of, looks, told = band_of(graph, bands), looks_of(bands), []
     for node in nodes:
         groups = groups_in(node, group_of)
-        several = f"in {group_words(groups)}" if groups else ""
+        several = f"in {group_words(groups, looks)}" if groups else ""
         told.append(lines[groups[0]] if len(groups) == 1 else several)
     return told
 

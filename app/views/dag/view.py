@@ -16,6 +16,8 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from app.kinds.kind import Band
+from app.kinds.registry import kind_of
 from app.model.checked_plan import Shown
 from app.stories.pictures import graph_words
 from app.views.dag.groups import (
@@ -279,7 +281,8 @@ class DagView:
         refit: bool,
     ) -> None:
         """Draw the visible part of a plan's graph; `refit` scrolls back to its left end."""
-        drawn = scene(shown, expanded, colour, self.differs, self.theme)
+        bands = kind_of(shown).bands(shown, {})
+        drawn = scene(shown, expanded, colour, self.differs, self.theme, bands)
         self.drawn = drawn
         members = [numbers_text(node.members) for node in drawn.drawing.nodes]
         inked = dict.fromkeys(INKED, drawn.nodes["full"])
@@ -293,15 +296,19 @@ class DagView:
         self.where.data = ringed(drawn.steps)
         self._set_ranges(drawn, refit)
 
-    def regroup(self, group_of: Sequence[int | None]) -> None:
-        """Draw other groups around the same nodes: those that the moved budget would give."""
+    def regroup(self, group_of: Sequence[int | None] | None = None) -> None:
+        """Draw other groups around the same nodes: those that the moved budget would give; or the
+        plan's own again."""
         if self.drawn:
-            self._draw_regions(regions(self.drawn.drawing, group_of))
+            own = self.drawn.regions
+            other = own if group_of is None else regions(self.drawn.drawing, group_of)
+            self._draw_regions(other)
 
-    def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
+    def tell(self, shown: Shown, bands: Sequence[Band]) -> None:
         """Add to the groups' hovers what is known by now."""
         if self.drawn:
-            self.nodes.data["group"] = group_lines(shown, self.drawn.drawing.nodes, why)
+            nodes = self.drawn.drawing.nodes
+            self.nodes.data["group"] = group_lines(shown.graph, nodes, bands)
 
     def _draw_regions(self, found: Regions) -> None:
         self.regions.data, self.links.data = found.boxes, found.links

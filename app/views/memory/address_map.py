@@ -255,7 +255,8 @@ class AddressMap:
         used = max(s.report.extent_bytes for s in every)
         top = max(used, drawn_bytes(used, max(map(limit_bytes, every))))
         self.pool.show(shown)
-        self.groups.show(shown, step_places(shown), {})
+        bands = kind.bands(shown, {})
+        self.groups.show(bands, step_places(bands))
         self.bands.show(shown, region)
         low, high = 0.0, top * (1.1 if kind.banded else 1.04)
         if region is not None and region.key:

@@ -1,4 +1,4 @@
-"""Fused groups along an axis of steps or seconds: a coloured piece with a name for each."""
+"""What runs together along an axis of steps or seconds: a coloured piece with a name for each."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 from bokeh.models import ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
-from app.model.checked_plan import Shown
-from app.model.groups import group_line, members_words
+from app.kinds.kind import Band
 from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, tooltip
-from planners.core.colours import DARK_INK, group_colour, ink_on
+from planners.core.colours import DARK_INK, ink_on
 
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
 COLUMNS = ("left", "right", "colour", "ink", "name", "who", "line", "dark", "light")
@@ -76,34 +75,28 @@ class GroupBands:
         plot.js_on_change("inner_width", fit)
         self.source.js_on_change("data", fit)
 
-    def show(
-        self,
-        shown: Shown,
-        places: Sequence[tuple[float, float]],
-        why: Mapping[str, Any],
-    ) -> None:
-        """The groups of a plan, each from where to where."""
+    def show(self, bands: Sequence[Band], places: Sequence[tuple[float, float]]) -> None:
+        """The bands of a plan, each from where to where."""
         columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-        for k, (group, (left, right)) in enumerate(zip(shown.groups, places, strict=True)):
-            colour = group_colour(k)
-            ink = "dark" if ink_on(colour) == DARK_INK else "light"
-            words = (group.name, members_words(group), group_line(shown, group, why))
-            row = (left, right, colour, ink, *words, "", "")
+        for band, (left, right) in zip(bands, places, strict=True):
+            ink = "dark" if ink_on(band.colour) == DARK_INK else "light"
+            row = (left, right, band.colour, ink, band.name, band.who, band.line, "", "")
             for name, value in zip(COLUMNS, row, strict=True):
                 columns[name].append(value)
         self.source.data = columns
 
-    def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
+    def tell(self, bands: Sequence[Band]) -> None:
         """Add to the hovers what is known by now."""
-        self.source.data["line"] = [group_line(shown, group, why) for group in shown.groups]
+        self.source.data["line"] = [band.line for band in bands]
 
 
-def step_places(shown: Shown) -> list[tuple[float, float]]:
-    """Where groups are on an axis of steps."""
-    return [(float(g.start_step), float(g.stop_step)) for g in shown.groups]
+def step_places(bands: Sequence[Band]) -> list[tuple[float, float]]:
+    """Where bands are on an axis of steps."""
+    return [(float(band.start_step), float(band.stop_step)) for band in bands]
 
 
-def second_places(shown: Shown, serial: bool) -> list[tuple[float, float]]:
-    """Where groups compute on an axis of seconds."""
-    seconds = shown.serial_step_seconds if serial else shown.step_seconds
-    return [(seconds[g.start_step][0], seconds[g.stop_step - 1][1]) for g in shown.groups]
+def second_places(
+    bands: Sequence[Band], seconds: Sequence[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Where bands compute on an axis of seconds, of which each step has a start and an end."""
+    return [(seconds[band.start_step][0], seconds[band.stop_step - 1][1]) for band in bands]

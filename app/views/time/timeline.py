@@ -149,7 +149,8 @@ class TimelineView:
         describe(self.figure, time_words(shown, trace))
         engines = [lane_name(e) for e in reversed(kind.lanes(shown, trace))]
         self.lanes.factors = [*engines, *([GROUPS] if kind.banded else [])]
-        self.groups.show(shown, second_places(shown, serial), {})
+        bands = kind.bands(shown, {})
+        self.groups.show(bands, second_places(bands, seconds))
         end = trace.makespan_s * 1.01
         self.x_range.update(start=0, end=end, reset_start=0, reset_end=end)
         self.bars = kind.bars(shown, trace)

@@ -11,8 +11,9 @@ import pytest
 
 import planners as sp
 from app.kinds.bars_of_time import Bars, runs
+from app.kinds.kind import Band
 from app.kinds.map_rows import REFILLED, MapRows
-from app.kinds.registry import step_story
+from app.kinds.registry import kind_of, step_story
 from app.kinds.tables import MOST_LIVE
 from app.model.checked_plan import Shown
 from app.model.groups import part_words, range_words
@@ -55,9 +56,13 @@ def test_one_after_the_other_needs_no_simulation(fused: Shown, shown: Shown) -> 
             assert (here.instruction, here.stall_s) == (there.instruction, 0.0)
 
 
+def bands_of(shown: Shown) -> list[Band]:
+    return kind_of(shown).bands(shown, {})
+
+
 def test_each_operator_is_in_the_region_of_its_group(drawn: Shown) -> None:
     graph = drawn.graph
-    made = scene(drawn, drawn.tree.everything(), "kind")
+    made = scene(drawn, drawn.tree.everything(), "kind", bands=bands_of(drawn))
     places = {(x, y): n for x, y, n in zip(*(made.nodes[k] for k in ("x", "y", "title")))}
     assert len(places) == len(graph.operators)
     tabs = made.regions.tabs
@@ -71,7 +76,7 @@ def test_each_operator_is_in_the_region_of_its_group(drawn: Shown) -> None:
 
 
 def test_links_are_drawn_within_a_group_only(drawn: Shown) -> None:
-    made = scene(drawn, drawn.tree.everything(), "kind")
+    made = scene(drawn, drawn.tree.everything(), "kind", bands=bands_of(drawn))
     within = [
         drawn.group_of[drawn.graph.operators[a].name]
         for a, b in made.drawing.ends
@@ -83,7 +88,7 @@ def test_links_are_drawn_within_a_group_only(drawn: Shown) -> None:
 
 
 def test_a_closed_block_has_a_stripe_for_each_of_its_groups(drawn: Shown) -> None:
-    made = scene(drawn, (), "kind")
+    made = scene(drawn, (), "kind", bands=bands_of(drawn))
     held = [
         {drawn.group_of[drawn.graph.operators[i].name] for i in node.members}
         for node in made.drawing.nodes
@@ -102,18 +107,20 @@ def test_groups_in_a_word() -> None:
 
 
 def test_plans_without_groups_have_no_regions(shown: Shown) -> None:
-    made = scene(shown, shown.tree.comfortable(), "kind")
+    made = scene(shown, shown.tree.comfortable(), "kind", bands=bands_of(shown))
     assert not made.regions.boxes["x"]
     assert not made.regions.tabs["x"]
     assert set(made.nodes["group"]) == {""}
 
 
 def test_bands_follow_each_other(drawn: Shown) -> None:
-    steps = step_places(drawn)
+    bands = bands_of(drawn)
+    steps = step_places(bands)
     assert (steps[0][0], steps[-1][1]) == (0, drawn.steps)
     assert all(a[1] == b[0] for a, b in pairwise(steps))
     for serial in (False, True):
-        seconds = second_places(drawn, serial)
+        each = drawn.serial_step_seconds if serial else drawn.step_seconds
+        seconds = second_places(bands, each)
         assert all(a < b for a, b in seconds)
         assert all(a[0] < b[0] for a, b in pairwise(seconds))
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import planners as sp
 from app.kinds.joined import JoinedKind
 from app.kinds.registry import kind_of, step_story
 from app.model.checked_plan import Shown, show
 from app.model.state import operator_selection
+from app.model.stretches import stretches_of
 from app.model.wire import from_wire, to_wire
 from app.outputs.standalone import page_html, seen_of
+from app.views.dag.scene import scene
 from app.views.panels.tables import detail_rows
+from planners.core.colours import WAYS
+from planners.core.details.joined import JoinedStretch
 from tests.joined.networks import narrowing
 
 
@@ -51,6 +57,44 @@ def test_where_a_stretch_begins_it_is_told_once() -> None:
     for text, stretch in zip(told, plan.plan.details.stretches, strict=True):
         assert text.startswith(f"From here to {stretch.last}: ")
         assert text.endswith(f"Why: {stretch.why}.")
+
+
+def test_stretches_are_coloured_by_their_way_and_selected_as_one() -> None:
+    plan = shown()
+    bands = kind_of(plan).bands(plan, {})
+    for band, stretch in zip(bands, plan.plan.details.stretches, strict=True):
+        assert band.colour == WAYS["pool" if stretch.how == "pool" else "fused"]
+        assert (band.operators[0], band.operators[-1]) == (stretch.first, stretch.last)
+        assert band.operators[0] in plan.ran[band.start_step]
+        assert band.operators[-1] in plan.ran[band.stop_step - 1]
+    assert [name for band in bands for name in band.operators] == [
+        op.name for op in plan.graph.operators
+    ]
+    assert all(a.stop_step <= b.start_step for a, b in pairwise(bands))
+    for part, band in zip(kind_of(plan).together(plan), bands, strict=True):
+        rows = detail_rows(plan, part.selection, {})
+        assert rows[0]["mark"] == band.name
+        assert {row["key"] for row in rows if "key" in row} == {
+            operator_selection(name) for name in band.operators
+        }
+
+
+def test_the_graph_has_a_region_for_each_stretch() -> None:
+    plan = shown()
+    bands = kind_of(plan).bands(plan, {})
+    drawn = scene(plan, plan.tree.everything(), "kind", bands=bands)
+    assert {name for name in drawn.regions.tabs["name"] if name} == {band.name for band in bands}
+    assert set(drawn.regions.boxes["fill"]) == {band.colour for band in bands}
+    for title, line in zip(drawn.nodes["title"], drawn.nodes["group"], strict=True):
+        (band,) = (band for band in bands if title in band.operators)
+        assert line == f"in {band.name}: {band.line}"
+
+
+def test_details_of_a_file_that_name_no_operator_are_left_out() -> None:
+    plan = shown().plan
+    strange = JoinedStretch("nothing", "neither", "pool", "")
+    other = replace(plan, details=replace(plan.details, stretches=(strange,)))
+    assert stretches_of(other, shown().ran) == ()
 
 
 def test_the_exported_page_tells_it_too() -> None:

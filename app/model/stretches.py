@@ -1,0 +1,54 @@
+"""Stretches of a joined plan: their names, operators and the steps that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import planners as sp
+from planners.core.colours import WAYS
+from planners.core.details.joined import POOL, JoinedStretch
+
+
+@dataclass(frozen=True, slots=True)
+class RunStretch:
+    """A stretch with its name on the page, its operators, and the steps that run them."""
+
+    stretch: JoinedStretch
+    name: str
+    operators: tuple[str, ...]
+    start_step: int
+    stop_step: int
+
+    @property
+    def colour(self) -> str:
+        """The colour of its way."""
+        return WAYS[_way(self.stretch)]
+
+
+def stretches_of(plan: sp.Plan, ran: Sequence[tuple[str, ...]]) -> tuple[RunStretch, ...]:
+    """The stretches of a plan in the order in which they run; most planners have none.
+
+    What the details of a file name and the graph does not have is left out.
+    """
+    index, steps, found = plan.graph.index, _steps(ran), []
+    for number, stretch in enumerate(plan.details.stretches, 1):
+        first, last = index.get(stretch.first, 0), index.get(stretch.last, -1)
+        names = tuple(op.name for op in plan.graph.operators[first : last + 1])
+        if runs := [steps[name] for name in names if name in steps]:
+            start, stop = min(a for a, _ in runs), max(b for _, b in runs) + 1
+            found.append(RunStretch(stretch, f"{_way(stretch)} {number}", names, start, stop))
+    return tuple(found)
+
+
+def _steps(ran: Sequence[tuple[str, ...]]) -> dict[str, tuple[int, int]]:
+    """The first and the last step of each operator."""
+    found: dict[str, tuple[int, int]] = {}
+    for step, names in enumerate(ran):
+        for name in names:
+            found[name] = (found[name][0] if name in found else step, step)
+    return found
+
+
+def _way(stretch: JoinedStretch) -> str:
+    return "pool" if stretch.how == POOL else "fused"
