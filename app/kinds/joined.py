@@ -29,7 +29,7 @@ class JoinedKind(WholeKind):
         " inputs, or as fused groups where they do not fit, and weights stream into the bytes"
         " that are free. Best for little memory and weights that count."
     )
-    manner = "in a circular pool, or as fused groups where it does not fit"
+    manner = "run in a circular pool, or in fused groups where that does not fit"
     whole_operators = False
     banded = True
 
@@ -39,6 +39,12 @@ class JoinedKind(WholeKind):
     def parts(self, shown: Shown) -> str:
         count = len(shown.plan.details.stretches)
         return f"{count} stretches" if count != 1 else "1 stretch"
+
+    def manner_of(self, shown: Shown) -> str:
+        ways = {ran.stretch.how for ran in shown.stretches}
+        if len(ways) > 1:
+            return "run partly in a circular pool and partly in fused groups"
+        return "run in one circular pool" if ways == {POOL} else "run in fused groups"
 
     def aim(self, plan: sp.Plan) -> str:
         return "traffic"

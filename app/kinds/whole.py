@@ -72,6 +72,10 @@ class WholeKind:
         """The number of parts into which the planner divides the network."""
         return f"{len(shown.graph.operators)} operators"
 
+    def manner_of(self, shown: Shown) -> str:
+        """How this plan runs its network, as a part of a sentence."""
+        return self.manner
+
     def title(self, shown: Shown) -> str:
         """Under the network's name: the planner, and the number of parts."""
         hand = ", by hand" if shown.moved else ""

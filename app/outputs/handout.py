@@ -52,7 +52,7 @@ def _section(number: int, item: Item, shown: Shown | None) -> str:
         kind = kind_of(shown)
         facts = [f"{card.value} {card.label}" for card in kind.cards(shown)]
         step = int(item.fields.get("step", "0")) if item.fields.get("step", "").isdecimal() else 0
-        lines.append(f'<p class="verdict">{escape(verdict(shown, {}, kind.manner))}</p>')
+        lines.append(f'<p class="verdict">{escape(verdict(shown, {}, kind.manner_of(shown)))}</p>')
         lines.append(map_svg(shown, min(step, shown.steps - 1)))
         took = seconds_text(shown.trace.makespan_s)
         about = f"{shown.graph.name}, {kind.title(shown)}, {shown.steps} steps in {took}"

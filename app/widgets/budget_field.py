@@ -22,6 +22,7 @@ from planners.audits.shown import of_allocation
 from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
+WIDE = 1.9  # percent of the slider that a letter takes
 BUDGET_TERMS = {"just fits": "MR", "halfway": "MH", "all stays": "MP"}
 """The field's terms, by what named budgets are called where nobody has read the papers."""
 WORDS_OF = {name: words for words, name in BUDGET_TERMS.items()}
@@ -68,7 +69,7 @@ class BudgetField(pn.viewable.Viewer):
 
         def words() -> str:
             under = models.work.under
-            return f"{under // 1024} KiB" if under else str(models.problem.budget)
+            return format_exact(under) if under else str(models.problem.budget)
 
         self.handle = bind_to(self.slider, models.work, ["under"], self._place, slide)
         self.text = bind_to(self.typed, models.work, ["under"], words, self._type, wrong)
@@ -132,7 +133,7 @@ class BudgetField(pn.viewable.Viewer):
 
     def _slid(self, event: Any) -> None:
         if event.new is not None:
-            self._set_budget(f"{self._size_at(event.new)} KiB")
+            self._set_budget(format_exact(self._size_at(event.new) * 1024))
 
     def _size_at(self, place: int) -> int:
         """KiB at a place of the slider; in a slow browser that may still be another network's."""
@@ -167,7 +168,7 @@ class BudgetField(pn.viewable.Viewer):
             self.slider.param.update(start=0, end=len(self.sizes) - 1, value=self._place())
         named = {} if self.session.streams.offered else {**budgets}
         named |= {"least": least} if least else {}
-        self.ticks.object = ticks_html(named, self.sizes)
+        self.ticks.object = ticks_html(named, self.sizes, WORDS_OF)
         self.handle.show()
 
     def _name_buttons(self) -> None:
@@ -230,13 +231,18 @@ def place_of(size: int, sizes: Sequence[int]) -> int:
     return max(0, bisect_right(sizes, size // 1024) - 1)
 
 
-def ticks_html(budgets: Mapping[str, Any], sizes: Sequence[int]) -> str:
-    """Marks of the named budgets on the slider; those too close for two words share a mark."""
+def ticks_html(
+    budgets: Mapping[str, Any], sizes: Sequence[int], words: Mapping[str, str] | None = None
+) -> str:
+    """Marks of the named budgets on the slider; those too close for two words share a mark.
+
+    `words` are what the budgets are called, where that is not their names.
+    """
     places: list[tuple[float, str]] = []
-    named = [(budgets[name], name) for name in TICKS_OF if name in budgets]
+    named = [(budgets[name], (words or {}).get(name, name)) for name in TICKS_OF if name in budgets]
     for size, name in sorted(named, key=lambda found: found[0]):
         share = 100 * place_of(size, sizes) / max(1, len(sizes) - 1)
-        if places and share - places[-1][0] < 9:
+        if places and share - places[-1][0] < max(9, WIDE * (len(places[-1][1]) + len(name)) / 2):
             places[-1] = (places[-1][0], places[-1][1] + "·" + name)
         else:
             places.append((share, name))

@@ -191,7 +191,7 @@ def _notes(graph: Graph, made: JoinedProgram, told: Sequence[JoinedStretch]) -> 
     return (
         f"parameters {'counted' if made.slice_bytes else 'read in place'}, {graph.width_words}, "
         f"granularity {graph.granularity}",
-        f"joined of {len(told)} stretches ({'; '.join(runs)})",
+        f"joined of {len(told)} stretch{'es' if len(told) != 1 else ''} ({'; '.join(runs)})",
         *([streamed] if made.slice_bytes else []),
     )
 

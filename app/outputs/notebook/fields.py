@@ -128,7 +128,10 @@ class Fields:
             bind(widget, problem, name, to=fitting, change=change)
         sized: dict[str, Any] = {"back": self._size, "wrong": self._wrong}
         bind(self.typed, problem, "budget", change=change, **sized)
-        sized = {"to": lambda _: self._place(), "back": lambda at: f"{self.sizes[at]} KiB"}
+        sized = {
+            "to": lambda _: self._place(),
+            "back": lambda at: format_exact(self.sizes[at] * 1024),
+        }
         self.handle = bind(self.slider, problem, "budget", change=change, **sized)
         if self.has_wishes:
             bind(self.wishes, problem, "wishes", to="\n".join, back=lines_of, change=change)

@@ -130,7 +130,7 @@ def cards_html(shown: Shown, former: bool = False, budgets: Mapping[str, Any] | 
     ]
     if not is_allocation(plan):
         items.append(_card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"))
-    words = escape(verdict(shown, budgets or {}, kind.manner))
+    words = escape(verdict(shown, budgets or {}, kind.manner_of(shown)))
     said = f'<p class="verdict" role="heading" aria-level="2" title="{words}">{words}</p>'
     cards = f'<div class="cards">{"".join(items)}</div>'
     return f'<div class="{"former" if former else ""}">{said if words else ""}{cards}</div>'

@@ -9,7 +9,7 @@ import pytest
 import planners as sp
 from app.jobs.desk import load_graph
 from app.model.option_keys import type_of
-from app.model.sizes import plain_shape, plain_whole
+from app.model.sizes import format_exact, plain_shape, plain_whole
 from app.model.state import FIELDS, Look, Problem
 from app.model.url import LOOKED_AT, VERSION, from_query
 from app.session.session import Session
@@ -126,4 +126,4 @@ def test_a_place_of_a_slider_that_was_longer_is_the_last_one() -> None:
     budget.slider.value = 5000
     assert session.models.work.under == budget.sizes[-1] * 1024
     budget._slid(Mock(new=5000))
-    assert session.problem.budget == f"{budget.sizes[-1]} KiB"
+    assert session.problem.budget == format_exact(budget.sizes[-1] * 1024)

@@ -25,14 +25,16 @@ def test_the_first_plan_passes_check_and_is_of_the_stored_problem(stored: Shown)
     problem = problem_with(STORED["problem"])
     assert stored.graph.digest == sp.load(problem.model).digest
     assert (stored.plan.planner, stored.plan.budget_bytes) == (problem.planner, 256 * 1024)
-    assert (ASSETS / "first.json").stat().st_size < 400_000  # it is in every page
+    assert (ASSETS / "first.json").stat().st_size < 800_000  # it is read by every server
 
 
 def test_memory_decides_there_and_the_verdict_says_so(stored: Shown) -> None:
     budgets = STORED["budgets"]
     assert budgets["MR"] > stored.plan.budget_bytes
-    words = verdict(stored, budgets, kind_of(stored).manner)
-    assert words.startswith("mobilenet_v2 does not fit 256 KiB as whole tensors; run in fused")
+    words = verdict(stored, budgets, kind_of(stored).manner_of(stored))
+    assert words.startswith(
+        "mobilenet_v2 does not fit 256 KiB as whole tensors; run in one circular pool it"
+    )
     floor_share = stored.trace.makespan_s
     assert f"at most {round(100 * (floor_share / floor(stored) - 1))}% more time" in words
 

@@ -15,6 +15,7 @@ from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.model.checked_plan import Shown, show
 from app.model.options import FUSION
+from app.model.sizes import format_exact
 from app.session.live import AGAIN
 from app.session.session import Session
 from app.views.panels.controls import Controls
@@ -255,13 +256,13 @@ def test_the_slider_previews_and_the_field_says_the_size(visit: Session) -> None
     controls.budget.slider.value = 40
     (job,) = pool.asked("preview")  # type: ignore[attr-defined]
     assert job.request.more["budget_bytes"] == controls.budget.sizes[40] * 1024
-    assert controls.budget.typed.value == f"{controls.budget.sizes[40]} KiB"
+    assert controls.budget.typed.value == format_exact(controls.budget.sizes[40] * 1024)
     visit.work.reach = {"least_bytes": 2**15, "reach_bytes": 2**22}
     assert controls.budget.slider.value == 40
     assert visit.problem.budget == "128 KiB"
     with param.edit_constant(controls.budget.slider):
         controls.budget.slider.value_throttled = 40
-    assert visit.problem.budget == f"{controls.budget.sizes[40]} KiB"
+    assert visit.problem.budget == format_exact(controls.budget.sizes[40] * 1024)
     assert pool.asked("plan")  # type: ignore[attr-defined]
 
 

@@ -40,7 +40,7 @@ from app.views.panels.solver import (
 )
 from app.views.panels.status import status_html
 from app.views.time.timeline import narrow
-from app.widgets.budget_field import place_of, slider_sizes, ticks_html
+from app.widgets.budget_field import WORDS_OF, place_of, slider_sizes, ticks_html
 from app.widgets.glyphs import GlyphLayer
 from app.widgets.palette import DARK, LIGHT, sequential
 from planners.core.colours import contrast, family_of, ink_on
@@ -478,6 +478,14 @@ def test_named_budgets_are_ticks_where_they_are_on_the_slider() -> None:
     assert [f"left:{at}%" in apart for at in (25.0, 50.0, 75.0)] == [True] * 3
     assert "MR·MH·MP" in ticks_html(dict.fromkeys(("MR", "MH", "MP"), 10240), range(8, 13))
     assert "span" not in ticks_html({}, [1, 2])
+
+
+def test_ticks_have_the_words_of_the_buttons_and_long_words_share_a_mark() -> None:
+    even, close = range(50, 251), {"MR": 100 * 1024, "MP": 120 * 1024}
+    assert ticks_html(close, even).count("<span") == 2
+    together = ticks_html(close, even, WORDS_OF)
+    assert together.count("<span") == 1
+    assert "just fits·all stays" in together
 
 
 def test_the_slider_begins_at_the_least_plan_where_that_is_known() -> None:
