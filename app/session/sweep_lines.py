@@ -23,6 +23,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "fusion": ("fusion", {}),
     "overlap": ("overlap", {}),
     "streaming": ("streaming", {}),
+    "joined": ("joined", {}),
     "cosma, joint order": ("cosma", {"schedule": "joint"}),
     "fusion, joint": ("fusion", {"joint": True}),
     "overlap, least latency": ("overlap", {"objective": "latency"}),

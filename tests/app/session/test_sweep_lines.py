@@ -66,7 +66,7 @@ def test_planners_are_compared_on_one_problem() -> None:
     assert len({found.name for found in lines}) == len(lines) == len(SWEPT) - 1
     assert {found.problem["weights"] for found in lines} == {"left-out"}
     apart = [found.name for found in lines if found.name.endswith("(weights counted)")]
-    assert {name.split()[0] for name in apart} == {"fusion", "streaming"}
+    assert {name.split()[0] for name in apart} == {"fusion", "streaming", "joined"}
     assert lines_of(problem, asked, ["nonsense"], [1], True) == []
     joint = next(found for found in lines if found.name == "cosma joint")
     assert joint.problem["options"]["schedule"] == "joint"
