@@ -45,31 +45,55 @@ NONE: Done = frozenset()
 def late_loads_s(floors: ProblemFloors, budget_bytes: int) -> float:
     """Seconds that no plan with weights counted takes less than in so many bytes of scratchpad.
 
-    Zero where nothing is known: parameters that do not count, none behind all others, or several
-    memories on chip.
+    Zero where that is no more than the floor, and where nothing is known: parameters that do not
+    count, or several memories on chip. Operators that cannot say more are not asked.
     """
     graph = floors.graph
     whole = sum(graph.size_bytes(t) for t in graph.tensors if graph.tensors[t].kind == "parameter")
     if floors.weights != COUNTED or whole <= budget_bytes or floors.machine.slower:
         return 0.0
     known = _Waits(graph)
-    waits = {op.name: known.of(op) for op in reversed(graph.operators) if op.parameters}
-    least = 0.0
-    for done in {each for each in waits.values() if each}:
-        names = {
-            (name, touched_bytes(graph, op, name))
-            for op in graph.operators
-            if done <= waits.get(op.name, NONE)
-            for name in op.parameters
-        }
+    most = _most_s(floors, budget_bytes)
+    least, seen = floors.latency_s, set[Done]()
+    for last in reversed(range(len(graph.operators))):
+        if most[last] <= least:  # What waits for no more than lies in front of it cannot say more.
+            break
+        done = known.waits(last)
+        if not done or done in seen:
+            continue
+        seen.add(done)
         sizes: dict[str, int] = {}
-        for name, size in names:
-            sizes[name] = max(size, sizes.get(name, 0))
+        for at in range(max(done) + 1, len(graph.operators)):
+            if done <= known.waits(at):
+                op = graph.operators[at]
+                for name in op.parameters:
+                    sizes[name] = max(touched_bytes(graph, op, name), sizes.get(name, 0))
         after = sum(sizes.values()) - budget_bytes
         before_s = sum(floors.compute_s(graph.operators[at]) for at in done)
         if after > 0:
             least = max(least, before_s + floors.arriving_s(after))
-    return least
+    return least if least > floors.latency_s else 0.0
+
+
+def _most_s(floors: ProblemFloors, budget_bytes: int) -> list[float]:
+    """By operator, what is the most that can be said of those that it waits for.
+
+    All that is done before is among the first k operators of the order, for some k up to its own
+    place, and what waits for all of that is behind them.
+    """
+    graph = floors.graph
+    behind, counted = [0], set[str]()
+    for op in reversed(graph.operators):
+        new = set(op.parameters) - counted
+        counted |= new
+        behind.append(behind[-1] + sum(map(graph.size_bytes, new)))
+    behind.reverse()
+    found, before_s, most = [], 0.0, 0.0
+    for at, op in enumerate(graph.operators):
+        most = max(most, before_s + floors.arriving_s(max(0, behind[at] - budget_bytes)))
+        found.append(most)
+        before_s += floors.compute_s(op)
+    return found
 
 
 @dataclass
@@ -79,12 +103,20 @@ class _Waits:
     graph: Graph
     known: dict[tuple[str, Box], Done] = field(default_factory=dict)
     asked: int = 0
+    of_each: dict[int, Done] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Whole tensors in the order in which they are made: a chain may be of any length."""
         for op in self.graph.operators:
             for name in op.outputs:
                 self.before(name, full(self.graph.tensors[name].shape))
+
+    def waits(self, at: int) -> Done:
+        """What is done before an operator with parameters runs; nothing is said of others."""
+        if at not in self.of_each:
+            op = self.graph.operators[at]
+            self.of_each[at] = self.of(op) if op.parameters else NONE
+        return self.of_each[at]
 
     def of(self, op: Operator) -> Done:
         """What is done before any part of an operator runs: what each of the least parts waits

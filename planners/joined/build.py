@@ -96,7 +96,7 @@ class JoinedBuilder:
         for share in SLICES:
             if share != SLICES[0] and self.clock.expired():
                 return
-            size = max(self.budget_bytes // share, whole // MOST_SLICES)
+            size = max(self.budget_bytes // share, -(-whole // MOST_SLICES))
             blocks = self._blocks(size)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
             found = tuple(stretches(blocks, list(blocks.ways())))

@@ -5,16 +5,19 @@ from __future__ import annotations
 from planners.core.access import needs
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box, Piece, piece_bytes
-from planners.fusion.tile.axes import Axes
 
 
 def channel_axis(graph: Graph, op: Operator) -> int | None:
-    """The axis of its one output along which an operator can be cut; None where it cannot."""
-    if len(op.outputs) != 1:
+    """The axis of its one output along which slices need the least parameters; None where none.
+
+    Of convolutions these are the channels, of products the last axis, wherever tokens lie.
+    """
+    if len(op.outputs) != 1 or not op.parameters:
         return None
     shape = graph.tensors[op.outputs[0]].shape
-    axis = Axes.of(shape).channel
-    return axis if axis is not None and shape[axis] > 1 else None
+    sizes = [(_one(graph, op, axis), axis) for axis, n in enumerate(shape) if n > 1]
+    one, axis = min(sizes, default=(0, -1))
+    return axis if sizes and 2 * one <= sum(map(graph.size_bytes, op.parameters)) else None
 
 
 def channels_box(shape: tuple[int, ...], axis: int, start: int, stop: int) -> Box:
@@ -29,13 +32,12 @@ def parameter_pieces(graph: Graph, op: Operator, box: Box) -> tuple[Piece, ...]:
 
 
 def least_slice_bytes(graph: Graph, op: Operator) -> int | None:
-    """The parameters of the largest slice of one channel; None where slices spare nothing."""
+    """The parameters of the first slice of one channel; None where slices spare nothing."""
     axis = channel_axis(graph, op)
-    if axis is None:
-        return None
-    shape = graph.tensors[op.outputs[0]].shape
-    one = sum(
-        piece_bytes(graph, p) for p in parameter_pieces(graph, op, channels_box(shape, axis, 0, 1))
-    )
-    whole = sum(map(graph.size_bytes, op.parameters))
-    return one if 2 * one <= whole else None
+    return None if axis is None else _one(graph, op, axis)
+
+
+def _one(graph: Graph, op: Operator, axis: int) -> int:
+    """The parameters that the first slice along an axis needs, in bytes."""
+    box = channels_box(graph.tensors[op.outputs[0]].shape, axis, 0, 1)
+    return sum(piece_bytes(graph, piece) for piece in parameter_pieces(graph, op, box))

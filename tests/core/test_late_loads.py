@@ -190,7 +190,7 @@ def test_a_chain_of_any_length_is_followed() -> None:
     """Whole tensors as far as they go, parts of them so far only."""
     layers = [nn.Conv2d(2, 2, 1) for _ in range(450)]
     deep = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 3000))
-    graph = sp.from_torch(deep.eval(), (torch.randn(1, 2, 4, 4),), bytes_per_element=1)
+    graph = sp.from_torch(deep.eval(), (torch.randn(1, 2, 64, 64),), bytes_per_element=1)
     assert late_loads_s(ProblemFloors(graph, NPU, COUNTED), 4000) > 0
     groups = nn.Sequential(*[nn.Conv2d(2, 2, 1, groups=2) for _ in range(450)], nn.Conv2d(2, 9, 1))
     graph = sp.from_torch(groups.eval(), (torch.randn(1, 2, 4, 4),), bytes_per_element=1)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
 import planners as sp
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.program import Compute, Load
 from planners.core.progress import Clock
 from planners.core.weights import weights_of
+from planners.joined.build import MOST_SLICES, SLICES, JoinedBuilder
 from planners.joined.pool import RoomyBlocks
 from tests.cases import cases
 from tests.joined.networks import Shared, graph_of, narrowing
@@ -190,3 +192,27 @@ def test_blocks_of_many_operators_are_not_begun_when_the_time_is_over(
 
     assert large(0.0) == []
     assert large(600.0)
+
+
+def test_products_of_tokens_in_a_map_run_in_slices() -> None:
+    """Channels last, as in ConvNeXt and Swin: neither product's parameters fit beside the maps."""
+    torch.manual_seed(0)
+    layers = nn.Sequential(nn.Linear(64, 2048), nn.GELU(), nn.Linear(2048, 64)).eval()
+    inputs = (torch.randn(1, 7, 7, 64),)
+    graph = sp.from_torch(layers, inputs, bytes_per_element=1)
+    plan = sp.plan(graph, "joined", 140_000, objective="latency", time_limit=4, **ALONE)
+    assert [stretch.how for stretch in plan.details.stretches] == ["pool"]
+    assert sp.check(plan).traffic_bytes == plan.claims.bound_bytes
+    assert sum(isinstance(item, Compute) for item in plan.program.instructions) > 4
+    assert sp.execute(plan, layers, inputs).max_abs_error < 1e-4
+
+
+def test_the_first_size_of_slices_is_tried_however_many_parameters_there_are() -> None:
+    layers = nn.Sequential(nn.Linear(300, 420), nn.Linear(420, 10)).eval()
+    graph = sp.from_torch(layers, (torch.randn(1, 300),), bytes_per_element=1)
+    whole = sum(t.elements for t in graph.tensors.values() if t.kind == "parameter")
+    budget = 1040
+    assert budget // SLICES[0] * MOST_SLICES < whole
+    machine = with_scratchpad(load_machine("npu_small"), budget)
+    builder = JoinedBuilder(graph, machine, budget, "latency", Clock(5.0))
+    assert next(builder.programs()).slice_bytes == -(-whole // MOST_SLICES)
