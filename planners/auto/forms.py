@@ -23,6 +23,8 @@ class Form:
     proven. `quick` ones take no worker's time: they run while workers start. `least`: in the least
     budget that the planner names, within the one given; `small` ones are asked so too, where memory
     is what matters. `leads`: it most often has the best plan, and has more time at first.
+    `steady`: with less than it needs for a first plan it has none, and it says early where it will
+    have none.
     """
 
     planner: str
@@ -33,6 +35,7 @@ class Form:
     least: bool = False
     small: bool = False
     leads: bool = False
+    steady: bool = False
 
     @property
     def goes_on(self) -> bool:
@@ -97,7 +100,7 @@ def forms(objective: str, weights: str) -> list[Form]:
         *_aimed(FUSION, objective, [{}, {"joint": True}]),
     ]
     if objective in JOINS:
-        aimed.insert(0, Form(JOINED, {"objective": objective, "others": False}, leads=True))
+        aimed.insert(0, joined(objective))
     if objective == "memory":
         ours = [*FIRST, *POOLS, *aimed, WHOLE_ROWS, *ORDERS, *STREAMS, *GROUPS]
     elif objective == "latency":  # Those that are aimed begin with the plans of ORDERS and GROUPS.
@@ -111,6 +114,11 @@ def forms(objective: str, weights: str) -> list[Form]:
         small = [form for form in every if form.small or form in theirs]
         every += [replace(form, proves="", least=True, quick=False) for form in small]
     return [replace(form, options={**form.options, "weights": weights}) for form in every]
+
+
+def joined(objective: str) -> Form:
+    """Joined plans alone: the others have forms of their own."""
+    return Form(JOINED, {"objective": objective, "others": False}, leads=True, steady=True)
 
 
 def _aimed(planner: str, objective: str, variants: Iterable[Mapping[str, Any]]) -> Iterator[Form]:

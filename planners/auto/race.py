@@ -27,6 +27,8 @@ LAST_GROWTH = 1.25
 LEAD_SHARE, MOST_LEAD, OTHERS_SHARE = 0.1, 0.3, 0.2
 """Of the time: what a form that leads has at first, and at most where that would be little for the
 network; and what all the others have at first."""
+MOST_STEADY = 0.7
+"""Of the time: what a form at most has at first that has no plan where that would be little."""
 LEAD_S, OPERATOR_S = 1.0, 5e-3
 """What is little: a second, and so much for each operator."""
 ALONE_SHARE = 0.8
@@ -114,7 +116,10 @@ class Race:
         rest_s = OTHERS_SHARE * limit_s * self.lanes
         some = others[: int(rest_s / worth_s)]
         for number in sorted([*leading, *some]):
-            yield number, max(LEAST_S, rest_s / len(some) if number in some else lead_s)
+            share_s = rest_s / len(some) if number in some else lead_s
+            if self.runners[number].form.steady:
+                share_s = max(share_s, min(MOST_STEADY * limit_s, worth_s))
+            yield number, max(LEAST_S, share_s)
 
     def to_beat(self) -> Key | None:
         """The key of the best so far."""

@@ -33,9 +33,11 @@ MOST_SLICES = 2000
 """Smaller slices than so many of all parameters are not tried."""
 EACH_S = 3e-5
 """Seconds, about, to write, replay and time an instruction of a program that is not loops."""
-BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.5
+BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.6
 """Of the time that is left, for the pool's blocks, and for fused groups."""
 LEAST_FUSED_S = 0.3
+FUSED_S, WRITTEN_S = 7e-3, 6e-3
+"""Seconds, about, for an operator: to find its fused group, and to write, replay and time it."""
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
 
@@ -102,6 +104,8 @@ class JoinedBuilder:
             found = tuple(stretches(blocks, list(blocks.ways())))
             if all(stretch.fused for stretch in found):
                 continue
+            if any(stretch.fused for stretch in found) and self._too_late(found):
+                return
             base = self._base(blocks, found)
             if base is None or self._too_long(base, 0.0 if seen else GRACE_S):
                 continue
@@ -118,6 +122,12 @@ class JoinedBuilder:
                     yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes)
                 except NoRoom:
                     continue
+
+    def _too_late(self, found: tuple[Stretch, ...]) -> bool:
+        """Whether fused parts that are not known yet, and the program, take more than is left."""
+        unknown = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
+        search_s = FUSED_S * sum(s.stop - s.first for s in unknown)
+        return search_s + WRITTEN_S * len(self.graph.operators) > self.clock.left_s + GRACE_S
 
     def _too_long(self, program: Program, grace_s: float = 0.0) -> bool:
         """Whether a program cannot be written and judged in the time that is left."""
@@ -149,7 +159,8 @@ class JoinedBuilder:
             others = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
             whole = sum(op.macs for s in others for op in self.graph.operators[s.first : s.stop])
             share = FUSED_SHARE * work / max(1, whole)
-            limit_s = max(LEAST_FUSED_S, share * self.clock.left_s)
+            left_s = self.clock.left_s + GRACE_S / 2 - WRITTEN_S * len(self.graph.operators)
+            limit_s = max(LEAST_FUSED_S, share * left_s)
             options = {"objective": OBJECTIVE[self.objective], "time_limit": limit_s}
             if self.objective != "latency":
                 options["joint"] = True
@@ -159,7 +170,7 @@ class JoinedBuilder:
                 )
             except SpillwayError:
                 return None
-            if self._too_long(plan.program):
+            if self._too_long(plan.program, GRACE_S):
                 return None
             self.fused[key] = plan.program
         return self.fused[key]
