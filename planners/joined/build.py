@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from planners.core.errors import SpillwayError
+from planners.core.errors import BudgetTooSmall, SpillwayError
 from planners.core.graph import Graph
 from planners.core.loops import items_of, size_of
 from planners.core.machine import Machine
@@ -62,6 +62,7 @@ class JoinedBuilder:
     clock: Clock
     in_place: bool = False
     fused: dict[tuple[int, int], Program] = field(default_factory=dict)
+    too_small: BudgetTooSmall | None = None
     levels: KnownLevels = field(default_factory=dict)
 
     def programs(self) -> Iterator[JoinedProgram]:
@@ -103,6 +104,8 @@ class JoinedBuilder:
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
             found = tuple(stretches(blocks, list(blocks.ways())))
             if all(stretch.fused for stretch in found):
+                if not seen and not self.fused:
+                    yield from self._all_fused(blocks, found, size)
                 continue
             if any(stretch.fused for stretch in found) and self._too_late(found):
                 return
@@ -123,6 +126,14 @@ class JoinedBuilder:
                 except NoRoom:
                     continue
 
+    def _all_fused(
+        self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
+    ) -> Iterator[JoinedProgram]:
+        """All of the network as fused groups, where no block of it runs in the pool."""
+        base = self._base(blocks, found)
+        if base is not None and not self._too_long(base, GRACE_S):
+            yield JoinedProgram(base, found, slice_bytes)
+
     def _too_late(self, found: tuple[Stretch, ...]) -> bool:
         """Whether fused parts that are not known yet, and the program, take more than is left."""
         unknown = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
@@ -140,7 +151,8 @@ class JoinedBuilder:
         """The program with the pool's parameters in place; None where a fused part has none."""
         programs = []
         for stretch in found:
-            part = part_of(self.graph, stretch.first, stretch.stop)
+            alone = (stretch.first, stretch.stop) == (0, len(self.graph.operators))
+            part = self.graph if alone else part_of(self.graph, stretch.first, stretch.stop)
             if not stretch.fused:
                 layout = blocks.layout(stretch.ways)
                 programs.append(emitted(part, self.machine, layout))
@@ -158,7 +170,7 @@ class JoinedBuilder:
             work = sum(op.macs for op in part.operators)
             others = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
             whole = sum(op.macs for s in others for op in self.graph.operators[s.first : s.stop])
-            share = FUSED_SHARE * work / max(1, whole)
+            share = work / max(1, whole) * (1.0 if part is self.graph else FUSED_SHARE)
             left_s = self.clock.left_s + GRACE_S / 2 - WRITTEN_S * len(self.graph.operators)
             limit_s = max(LEAST_FUSED_S, share * left_s)
             options = {"objective": OBJECTIVE[self.objective], "time_limit": limit_s}
@@ -168,7 +180,9 @@ class JoinedBuilder:
                 plan = find_planner(FUSION).plan(
                     part, self.machine, self.budget_bytes, options, lambda _: not self.clock.stopped
                 )
-            except SpillwayError:
+            except SpillwayError as error:
+                if part is self.graph and isinstance(error, BudgetTooSmall):
+                    self.too_small = error
                 return None
             if self._too_long(plan.program, GRACE_S):
                 return None

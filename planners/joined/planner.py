@@ -49,6 +49,10 @@ OWN_SHARE = 0.5
 SOLVER = "pool, groups, streams"
 SCOPE = "all plans of the problem"
 HONOURED = (COUNTED, IN_PLACE)
+GROUPS_NEED = (
+    "fused groups need that, and no block runs in a pool of less that was tried; how much joined "
+    "needs at least is not known"
+)
 OTHERS_NEED = "the other planners need that; joined may do with less, how much is not known"
 
 
@@ -74,8 +78,8 @@ def plan(
     bytes, `energy` in joules), `others` (the other planners are asked too, and the best plan of all
     is returned, so that it is never worse than what they find in their share of the time),
     `time_limit` in seconds. Parameters count, or are read in place where `weights` says so. Raises
-    `BudgetTooSmall` where no planner has a plan in the budget, `BadInput` for several memories, and
-    `NoPlanFound` without `others` where no block of the network fits the pool.
+    `BudgetTooSmall` where no planner that is asked has a plan in the budget, `BadInput` for several
+    memories, and `NoPlanFound` without `others` where none was found in the time.
     """
     chosen = JoinedOptions.of(refused(options, graph, JOINED))
     graph.assert_whole_bytes(JOINED)
@@ -86,34 +90,30 @@ def plan(
     clock = Clock(chosen.time_limit, progress)
     aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
     part = clock.share(OWN_SHARE if chosen.others else 1.0)
-    own = _best(graph, machine, budget_bytes, aim, chosen, part)
+    builder = JoinedBuilder(
+        graph,
+        with_scratchpad(machine, budget_bytes),
+        budget_bytes,
+        chosen.objective,
+        part,
+        in_place=aim.floors.weights == IN_PLACE,
+    )
+    own = _best(builder, aim, chosen)
     if not chosen.others:
         if own is None:
-            raise NoPlanFound(
-                "joined: no block of this network runs in the pool within the budget and the time: "
-                "ask fusion, or joined with others"
-            )
+            raise _none(builder)
         return _claimed(own.plan, clock)
     if own is not None and not aim.better(aim.floor, own.value):
         return _claimed(own.plan, clock)
     return _better(graph, machine, budget_bytes, own, aim, chosen, clock)
 
 
-def _best(
-    graph: Graph, machine: Machine, budget_bytes: int, aim: Aim, chosen: JoinedOptions, clock: Clock
-) -> Judged | None:
+def _best(builder: JoinedBuilder, aim: Aim, chosen: JoinedOptions) -> Judged | None:
     """The best of the joined programs."""
     best: Judged | None = None
-    builder = JoinedBuilder(
-        graph,
-        with_scratchpad(machine, budget_bytes),
-        budget_bytes,
-        chosen.objective,
-        clock,
-        in_place=aim.floors.weights == IN_PLACE,
-    )
+    clock = builder.clock
     for made in builder.programs():
-        judged = _judged(graph, builder.machine, budget_bytes, made, aim, chosen, clock)
+        judged = _judged(builder, made, aim, chosen)
         if best is None or aim.better(judged.value, best.value):
             best = judged
         clock.report(
@@ -126,16 +126,21 @@ def _best(
     return best
 
 
-def _judged(
-    graph: Graph,
-    machine: Machine,
-    budget_bytes: int,
-    made: JoinedProgram,
-    aim: Aim,
-    chosen: JoinedOptions,
-    clock: Clock,
-) -> Judged:
+def _none(builder: JoinedBuilder) -> SpillwayError:
+    """Why there is no plan where the other planners are not asked."""
+    if builder.too_small is None:
+        return NoPlanFound(
+            "joined: no way to run this network was found within the budget and the time: give it "
+            "more, or ask the other planners too (others)"
+        )
+    error = builder.too_small
+    what = (error.need_bytes, error.have_bytes, error.operator, error.tensors)
+    return BudgetTooSmall(*what, remedy=GROUPS_NEED)
+
+
+def _judged(builder: JoinedBuilder, made: JoinedProgram, aim: Aim, chosen: JoinedOptions) -> Judged:
     """A plan of a program, replayed and timed."""
+    graph, clock = builder.graph, builder.clock
     moved = account(graph, made.program)
     floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
     proven = chosen.objective == "traffic"
@@ -144,8 +149,8 @@ def _judged(
     plan = Plan(
         planner=JOINED,
         graph=graph,
-        machine=machine,
-        budget_bytes=budget_bytes,
+        machine=builder.machine,
+        budget_bytes=builder.budget_bytes,
         program=made.program,
         claims=claims,
         options=chosen.values(),
@@ -188,11 +193,12 @@ def _notes(graph: Graph, made: JoinedProgram, told: Sequence[JoinedStretch]) -> 
         for s in told
     )
     streamed = f"the pool's parameters stream in slices of {format_bytes(made.slice_bytes)} at most"
+    pooled = any(s.how == POOL for s in told)
     return (
         f"parameters {'counted' if made.slice_bytes else 'read in place'}, {graph.width_words}, "
         f"granularity {graph.granularity}",
         f"joined of {len(told)} stretch{'es' if len(told) != 1 else ''} ({'; '.join(runs)})",
-        *([streamed] if made.slice_bytes else []),
+        *([streamed] if made.slice_bytes and pooled else []),
     )
 
 
@@ -231,7 +237,7 @@ def _better(
     if own is not None:
         told = f"joined: its own plan has {_quantity(own.value, aim)}, this one less"
     else:
-        told = "joined: no block of this network runs in the pool within the budget and the time"
+        told = "joined: no way of its own to run this network was found within budget and time"
     return replace(theirs, notes=(*theirs.notes, told))
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import planners as sp
+from planners.core.errors import NoPlanFound
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.program import Compute, Load
 from planners.core.progress import Clock
@@ -44,7 +45,7 @@ def test_plans_of_random_modules_compute_what_these_compute(seed: int) -> None:
         for objective in ("latency", "traffic"):
             try:
                 plan = sp.plan(graph, "joined", budget, objective=objective, time_limit=1, **ALONE)
-            except sp.BadInput:  # Nothing of it runs in the pool.
+            except NoPlanFound:  # The time was over.
                 continue
             report = sp.check(plan)
             assert report.peak_bytes <= budget
@@ -63,7 +64,7 @@ def test_random_modules_with_parameters_read_in_place(seed: int) -> None:
     for budget in (least_of(graph), 1 << 20):
         try:
             plan = sp.plan(graph, "joined", budget, **asked)
-        except sp.BadInput:  # Nothing of it runs in the pool or in fused groups.
+        except NoPlanFound:  # The time was over.
             continue
         assert sp.check(plan).peak_bytes <= budget
         assert weights_of(graph, plan.program) in (None, "in-place")
@@ -158,6 +159,7 @@ def test_with_others_the_better_plan_is_returned(
         assert worth(both) <= worth(theirs)
     small = sp.plan(graph, "fusion", 2000, time_limit=1)
     monkeypatch.setattr("planners.auto.planner.best_of_others", lambda *_, **__: small)
+    monkeypatch.setattr("planners.joined.build.JoinedBuilder.programs", lambda _: iter(()))
     taken = sp.plan(graph, "joined", 2000, **asked, parameters=True)
     assert taken.program == small.program
 
@@ -166,7 +168,7 @@ def test_what_cannot_be_is_said() -> None:
     graph = graph_of()
     with pytest.raises(sp.BudgetTooSmall, match="joined may do with less"):
         sp.plan(graph, "joined", 10, time_limit=1, parameters=True)
-    with pytest.raises(sp.BadInput, match="ask fusion"):
+    with pytest.raises(sp.BudgetTooSmall, match="fused groups need that"):
         sp.plan(graph, "joined", 10, time_limit=1, **ALONE)
     with pytest.raises(sp.BadInput, match="in one memory"):
         sp.plan(graph, "joined", 9000, machine="stm32h743_psram", time_limit=1, parameters=True)
@@ -216,3 +218,26 @@ def test_the_first_size_of_slices_is_tried_however_many_parameters_there_are() -
     machine = with_scratchpad(load_machine("npu_small"), budget)
     builder = JoinedBuilder(graph, machine, budget, "latency", Clock(5.0))
     assert next(builder.programs()).slice_bytes == -(-whole // MOST_SLICES)
+
+
+def test_where_no_block_runs_in_the_pool_all_of_it_runs_in_fused_groups() -> None:
+    """Two wide maps, one after the other: neither fits beside a row of the other."""
+    layers = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.Conv2d(16, 8, 3, padding=1)).eval()
+    inputs = (torch.randn(1, 3, 40, 40),)
+    graph = sp.from_torch(layers, inputs, bytes_per_element=1)
+    budget = 4 * least_of(graph) // 3
+    plan = sp.plan(graph, "joined", budget, objective="latency", time_limit=3, **ALONE)
+    assert [stretch.how for stretch in plan.details.stretches] == ["fused groups"]
+    assert not any("slices" in note for note in plan.notes)
+    assert sp.check(plan).peak_bytes <= budget
+    assert sp.execute(plan, layers, inputs).max_abs_error < 1e-4
+
+
+def test_a_sweep_goes_on_where_a_search_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planners.joined.build.JoinedBuilder.programs", lambda _: iter(()))
+    asked = ["joined:others=false", "fusion"]
+    table = sp.sweep([graph_of()], asked, ["9000"], weights="counted", time_limit=1.0)
+    first, second = table.sort_values("planner", ascending=False).to_dict("records")
+    assert first["status"] == "failed"
+    assert "NoPlanFound" in first["reason"]
+    assert second["makespan_s"]

@@ -59,7 +59,7 @@ def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
 ) -> None:
     page = open_for_all("")
     expect(page.locator(".verdict")).to_contain_text("mobilenet_v2 does not fit 256 KiB as whole")
-    expect(page.locator(".verdict")).to_contain_text("run in fused groups it does")
+    expect(page.locator(".verdict")).to_contain_text("run in one circular pool it does")
     shows(page, "name", "mobilenet_v2")
     shows(page, "peak", "of 256 KiB")
     expect(page.locator(".story tr").first).to_be_visible()
