@@ -67,7 +67,17 @@ export function render({ model, view }) {
       ? document.dispatchEvent(new CustomEvent('spillway-choose', { detail: { key, page } }))
       : model.send_msg({ key }));
     root.replaceChildren(tableOf(rows, { head, empty, isOn, choose }));
+    reach();
   }
+  // Where no row can be reached by key, what has to be scrolled can.
+  function reach() {
+    const { host } = root.getRootNode();
+    if (!host) return;
+    const cut = host.scrollHeight > host.clientHeight + 1 && !root.querySelector('.tap');
+    if (cut) host.tabIndex = 0;
+    else host.removeAttribute('tabindex');
+  }
+  new ResizeObserver(reach).observe(root);
   if (!model.part) model.on(['rows', 'head'], () => { rows = model.rows; draw(); });
   draw();
   if (model.selects) atEachStep(model, view, (told) => {

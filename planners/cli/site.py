@@ -22,6 +22,7 @@ from planners.cli.options import (
     weights_given,
 )
 from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
+from planners.cli.study import workers
 from planners.core.registry import AUTO, OURS
 
 SITE, CELLS = "app.outputs.site.write", "app.outputs.site.cells"
@@ -46,6 +47,7 @@ def site(
     time_limit: Annotated[
         float, typer.Option("--time-limit", min=0.001, help="seconds for each plan")
     ] = 10.0,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="processes on this machine")] = 1,
     title: Annotated[str, typer.Option("--title", help="of the first page")] = "Spillway",
     tour: Annotated[bool, typer.Option("--tour/--no-tour", help="the guided tour")] = True,
     assignments: Annotated[
@@ -77,8 +79,8 @@ def site(
     )
     if not (asked.graphs and asked.planners and asked.budgets):
         raise sp.BadInput("nothing to plan: name a model, a planner and a budget at least")
-    with Reporter(as_json, "site") as reporter:
-        made = writer.write_site(out, asked, reporter.say, lambda: reporter.stop)
+    with Reporter(as_json, "site") as reporter, workers(jobs, None) as executor:
+        made = writer.write_site(out, asked, reporter.say, lambda: reporter.stop, executor)
     facts = {**made.counts, "new": made.new, "files": made.files, "bytes": made.size_bytes}
     facts |= {"stopped": made.stopped, "failures": list(made.failures)}
     table = {**made.counts, "made now": made.new, "files": made.files}

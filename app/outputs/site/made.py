@@ -11,6 +11,7 @@ from app.jobs.handlers.sweep import measured
 from app.model.checked_plan import Shown
 from app.model.units import joules_text, seconds_text
 from app.model.url import problem_of
+from app.outputs.site.ahead import Ahead
 from app.outputs.site.cells import SiteCell
 from app.outputs.site.folder import SiteFolder
 from app.outputs.site.reasons import reasons
@@ -38,30 +39,38 @@ class SitePlan:
 class Maker:
     """Makes what a folder does not have yet; plans that were read stay at hand for a network."""
 
-    def __init__(self, folder: SiteFolder, tasks: tuple[Exercise, ...]) -> None:
-        self.folder, self.tasks = folder, tasks
+    def __init__(self, folder: SiteFolder, tasks: tuple[Exercise, ...], ahead: Ahead) -> None:
+        self.folder, self.tasks, self.ahead = folder, tasks, ahead
         self._shown: dict[str, Shown] = {}
 
     def make(self, cell: SiteCell, progress: Callable[[Any], object] | None = None) -> SitePlan:
         """The plan with its page, or why there is none. Raises `Cancelled`, `BadInput` as
         `SiteFolder.write`."""
-        known = self.folder.known.get(cell.id, {})
-        files = [page_of(cell), *([stays_of(cell)] if known.get("facts", {}).get("stays") else [])]
-        if known.get("key") == cell.key:
-            if known["facts"]["status"] == INFEASIBLE:
-                return SitePlan(cell, known["facts"])
-            if all(map(self.folder.has, files)):
-                for file in files:
-                    self.folder.keep(file)
-                return SitePlan(cell, known["facts"])
+        if self.has(cell):
+            facts = self.folder.known[cell.id]["facts"]
+            for file in self._files(cell):
+                self.folder.keep(file)
+            return SitePlan(cell, facts)
         facts = self._made(cell, progress)
         if facts["status"] != FAILED:
             self.folder.note(cell.id, {"key": cell.key, "facts": facts})
         return SitePlan(cell, facts, True)
 
+    def has(self, cell: SiteCell) -> bool:
+        """Whether the folder has what an earlier run made of a cell."""
+        known = self.folder.known.get(cell.id, {})
+        return known.get("key") == cell.key and all(map(self.folder.has, self._files(cell)))
+
+    def _files(self, cell: SiteCell) -> list[str]:
+        """The files of a plan that is known; none where nothing fits."""
+        facts = self.folder.known.get(cell.id, {}).get("facts", {})
+        if facts.get("status") == INFEASIBLE:
+            return []
+        return [page_of(cell), *([stays_of(cell)] if facts.get("stays") else [])]
+
     def _made(self, cell: SiteCell, progress: Callable[[Any], object] | None) -> dict[str, Any]:
         try:
-            plan = cell.plan(progress)
+            plan = self.ahead.plan(cell, progress)
         except sp.BudgetTooSmall as error:
             return too_small(error)
         except sp.Cancelled:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import planners as sp
+from app.outputs.site.ahead import Ahead
 from app.outputs.site.cells import SiteAsked, SiteCell, cells_of
 from app.outputs.site.folder import SiteFolder
 from app.outputs.site.fronts import network_page
@@ -40,28 +42,37 @@ def write_site(
     asked: SiteAsked,
     say: Say = lambda _text: None,
     stopped: Callable[[], bool] = lambda: False,
+    executor: Executor | None = None,
 ) -> Written:
     """Write a site into a folder, new or empty or of an earlier run, which it goes on from.
 
     `say` hears what is done; once `stopped` answers yes the site has the plans made until then, and
-    another run makes the others. Raises `BadInput` where the folder has anything else in it.
+    another run makes the others. With an `executor` plans are made there, ahead of the pages.
+    Raises `BadInput` where the folder has anything else in it.
     """
     say("networks")
     cells = cells_of(asked)
     with SiteFolder(Path(folder)) as target:
-        return _write(target, asked, cells, say, stopped)
+        ahead = Ahead(executor)
+        try:
+            return _write(target, asked, cells, ahead, say, stopped)
+        finally:
+            ahead.close()
 
 
 def _write(
     target: SiteFolder,
     asked: SiteAsked,
     cells: Sequence[SiteCell],
+    ahead: Ahead,
     say: Say,
     stopped: Callable[[], bool],
 ) -> Written:
     extra = tour_cells(asked.time_limit) if asked.tour else []
     tasks = assignments() if asked.tasks else ()
-    site = _Site(target, Maker(target, tasks), say, stopped, len(cells) + len(extra))
+    maker = Maker(target, tasks, ahead)
+    ahead.ask(cell for cell in (*cells, *extra) if not maker.has(cell))
+    site = _Site(target, maker, say, stopped, len(cells) + len(extra))
     for name, text in shared_files().items():
         target.write(name, text)
     made = site.networks(cells, lambda some: _pages(target, asked, some, []))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 import planners as sp
 from app.model.checked_plan import Shown
+from app.outputs.site.ahead import Ahead
 from app.outputs.site.cells import Ids, SiteAsked, cells_of
 from app.outputs.site.folder import LIST, SiteFolder
 from app.outputs.site.pairs import pairs_data
@@ -47,6 +50,25 @@ def asked(*budgets: int | str, planners: tuple[str, ...] = ("cosma",)) -> SiteAs
 def site_data(folder: Path) -> dict[str, Any]:
     text = (folder / "data" / "site.js").read_text(encoding="utf-8")
     return dict(json.loads(text.removeprefix("window.spillwaySite = ").rstrip(";\n")))
+
+
+class Waiting(Executor):
+    """Whose tasks never end."""
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:  # type: ignore[override]
+        return Future()
+
+
+class Dying(Executor):
+    """Whose processes die."""
+
+    asked = 0
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:  # type: ignore[override]
+        self.asked += 1
+        future: Future[Any] = Future()
+        future.set_exception(BrokenExecutor())
+        return future
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +139,33 @@ def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
     assert (first.stopped, first.new, len(site_data(tmp_path)["cells"])) == (True, 1, 1)
     second = write_site(tmp_path, asked("10KiB", "9KiB"))
     assert (second.stopped, second.new, second.counts["infeasible"]) == (False, 1, 2)
+
+
+def test_plans_made_in_other_processes_give_the_same_site(
+    site: tuple[Path, Written], tmp_path: Path
+) -> None:
+    folder, written = tmp_path / "site", site[1]
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        beside = write_site(folder, asked("20KiB", "10KiB"), executor=executor)
+        assert beside.counts == written.counts
+        cells = site_data(folder)["cells"].values()
+        assert [cell["status"] for cell in cells] == ["planned", "infeasible"]
+        again = write_site(folder, asked("20KiB", "10KiB"), executor=executor)
+        assert again.new == 0
+
+
+def test_plans_of_a_process_that_died_are_made_here(tmp_path: Path) -> None:
+    executor = Dying()
+    written = write_site(tmp_path / "site", asked("20KiB"), executor=executor)
+    assert (written.counts["planned"], executor.asked) == (1, 1)
+
+
+def test_a_stop_is_heard_while_another_process_plans() -> None:
+    ahead = Ahead(Waiting())
+    (cell,) = cells_of(asked("20KiB"))
+    ahead.ask([cell])
+    with pytest.raises(sp.Cancelled):
+        ahead.plan(cell, lambda _: False)
 
 
 @pytest.mark.parametrize("change", ["other", "changed", "link", "folder", "no list"])
