@@ -49,7 +49,8 @@ def _ran(shown: Shown, step: int) -> list[Sentence]:
     reads = dict.fromkeys(o.piece.tensor for run in runs for o in run.reads)
     writes = dict.fromkeys(o.piece.tensor for run in runs for o in run.writes)
     parts = f" in {len(runs)} parts" if len(runs) > 1 else ""
-    text = f"{name} ({operator.kind}) ran{parts}: read {_sizes(shown, reads)}"
+    what = f"{operator.kind} of {operator.block}" if operator.block else operator.kind
+    text = f"{name} ({what}) ran{parts}: read {_sizes(shown, reads)}"
     return [Sentence("ran", f"{text}, wrote {_sizes(shown, writes)}.")]
 
 

@@ -113,9 +113,9 @@ def _best(builder: JoinedBuilder, aim: Aim, chosen: JoinedOptions) -> Judged | N
     best: Judged | None = None
     clock = builder.clock
     for made in builder.programs():
-        judged = _judged(builder, made, aim, chosen)
-        if best is None or aim.better(judged.value, best.value):
-            best = judged
+        found = judged(builder, made, aim, chosen)
+        if best is None or aim.better(found.value, best.value):
+            best = found
         clock.report(
             "joined programs",
             best.plan.claims.offchip_bytes,
@@ -138,7 +138,7 @@ def _none(builder: JoinedBuilder) -> SpillwayError:
     return BudgetTooSmall(*what, remedy=GROUPS_NEED)
 
 
-def _judged(builder: JoinedBuilder, made: JoinedProgram, aim: Aim, chosen: JoinedOptions) -> Judged:
+def judged(builder: JoinedBuilder, made: JoinedProgram, aim: Aim, chosen: JoinedOptions) -> Judged:
     """A plan of a program, replayed and timed."""
     graph, clock = builder.graph, builder.clock
     moved = account(graph, made.program)

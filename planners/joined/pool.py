@@ -28,6 +28,8 @@ from planners.overlap.search.coarse_blocks import NOTHING, BlockSplits
 from planners.overlap.search.join_layouts import turned
 
 KnownLevels: TypeAlias = dict[tuple[int, int], Levels]
+BEGUN = 16
+"""Parts in which the network's input comes and is read, about."""
 ROOM = "parameters"
 """The workspace of a run that is for its parameters: the layout keeps it free."""
 
@@ -77,6 +79,19 @@ class RoomyBlocks(BlockSplits):
         """As any blocks', while there is time."""
         with suppress(TimeIsOver):
             yield from super().large()
+
+    def _whole(self, first: int, stop: int) -> ChainWay | None:
+        """As any blocks'; the network's input comes by rows where it can, to be read meanwhile."""
+        way = super()._whole(first, stop)
+        return way if way is None or first else self._begun_early(way) or way
+
+    def _begun_early(self, way: ChainWay) -> ChainWay | None:
+        """The same with the first operator by rows; None where it has too few, or does not fit."""
+        for run in self._levels(0, 1):
+            count = TensorRows(self.graph, run.writes[0]).count if len(run.writes) == 1 else 0
+            if run.rows and BEGUN * run.rows <= count:
+                return self._way(0, way.stop, [run, *way.runs[1:]])
+        return None
 
     def _block(self, first: int, stop: int) -> ChainWay | None:
         return None if self.clock.expired() else super()._block(first, stop)

@@ -194,13 +194,30 @@ class ParameterStream:
                 found.append(Wanted((pieces,), first, last, size))
         return found
 
+    def _inputs(self, instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
+        """When what comes in front of all work is read first, and where it comes; in that order."""
+        begun = next((k for k, i in enumerate(instructions) if isinstance(i, Compute)), 0)
+        loads = {i.piece: k for k, i in enumerate(instructions[:begun]) if isinstance(i, Load)}
+        first: dict[Piece, int] = {}
+        for at, item in enumerate(instructions):
+            if len(first) == len(loads):
+                break
+            if isinstance(item, Compute):
+                for piece, _ in item.reads:
+                    if piece in loads:
+                        first.setdefault(piece, at)
+        return sorted((at, loads[piece]) for piece, at in first.items())
+
     def _placed(self, instructions: Sequence[Instruction]) -> list[ParameterPlace]:
         """A place for all parameters, in front of the instruction from which on it is free."""
         taken, own = self._taken(instructions), np.zeros((0, 4), dtype=np.int64)
         placed: list[ParameterPlace] = []
         there: dict[str, list[tuple[Box, int]]] = {}
         not_before = 0
+        inputs = self._inputs(instructions)
         for wanted in self._wanted(instructions):
+            while inputs and inputs[0][0] <= wanted.first:  # What is read sooner comes first.
+                not_before = max(not_before, inputs.pop(0)[1] + 1)
             pieces = [piece for transfer in wanted.transfers for piece in transfer]
             # What is there for an operator before goes first: a piece is nowhere twice.
             before = (

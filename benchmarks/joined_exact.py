@@ -1,0 +1,181 @@
+"""Joined plans of small networks beside all that the method could have chosen.
+
+    python benchmarks/joined_exact.py [--count 500] [--first 0] [--budgets 2] [--limit 10]
+
+Random networks of at most six operators, with parameters, at budgets between what fused groups
+need and what is all at once; weights counted, once by latency and once by traffic. Enumerated are
+all sequences of blocks, each as fused groups or in every split of it into runs that fits the pool,
+or joined with the blocks after it, and all sizes of slices that are tried: each a program, replayed
+and timed. Joined alone has the limit. Printed: where it is worse, by how much; then in how many it
+is equal, and what the others cost. Exits 1 where it is better than what was enumerated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from itertools import count, pairwise
+from math import exp, log
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import planners as sp
+from planners.core.floors import ProblemFloors
+from planners.core.machine import load_machine, with_scratchpad
+from planners.core.progress import Clock
+from planners.core.weights import COUNTED
+from planners.joined.build import SLICES, JoinedBuilder, JoinedProgram
+from planners.joined.options import JoinedOptions
+from planners.joined.planner import judged
+from planners.joined.pool import RoomyBlocks
+from planners.joined.streamed import NoRoom, ParameterStream
+from planners.joined.stretches import Stretch
+from planners.overlap.search.chain import ChainWay, splits
+from planners.simulator.aim import Aim
+from tests.random_modules import random_case
+
+MOST_OPERATORS, MOST_SEQUENCES = 6, 400
+EQUAL = 1e-9
+
+
+def ways(blocks: RoomyBlocks) -> Iterator[ChainWay]:
+    """Every split of every range of blocks into runs that fits the pool."""
+    for first in range(len(blocks.marks) - 1):
+        for last in range(first + 1, len(blocks.marks)):
+            start, stop = blocks.marks[first], blocks.marks[last]
+            for parts in splits(start, stop, True):
+                runs = blocks._coarsest(start, stop, parts)
+                way = blocks._way(start, stop, runs) if runs else None
+                if way is not None:
+                    yield way
+            if last == first + 1 and (way := blocks._whole(start, stop)) is not None:
+                yield way
+
+
+def sequences(blocks: RoomyBlocks) -> Iterator[tuple[Stretch, ...]]:
+    """All ways to run the network: of consecutive blocks, each in the pool or as fused groups."""
+    marks = blocks.marks
+    by_first: dict[int, list[ChainWay]] = {}
+    for way in ways(blocks):
+        by_first.setdefault(way.first, []).append(way)
+
+    def onwards(at: int) -> Iterator[list[ChainWay | tuple[int, int]]]:
+        if at == marks[-1]:
+            yield []
+            return
+        fused = next((a, b) for a, b in pairwise(marks) if a == at)
+        for step in (fused, *by_first.get(at, ())):
+            stop = step[1] if isinstance(step, tuple) else step.stop
+            for rest in onwards(stop):
+                yield [step, *rest]
+
+    for steps in onwards(0):
+        found: list[Stretch] = []
+        for step in steps:
+            pooled = not isinstance(step, tuple)
+            first, stop = (step.first, step.stop) if pooled else step
+            own = (step,) if pooled else ()
+            if found and found[-1].fused == (not pooled):
+                before = found.pop()
+                found.append(Stretch(before.first, stop, (*before.ways, *own)))
+            else:
+                found.append(Stretch(first, stop, own))
+        yield tuple(found)
+
+
+def enumerated(graph: sp.Graph, machine: sp.Machine, budget: int, aim: Aim) -> float | None:
+    """The best value of all programs; None where there is none, or they are too many."""
+    options = JoinedOptions(objective=aim.objective, others=False, weights=COUNTED)
+    builder = JoinedBuilder(graph, machine, budget, aim.objective, Clock(3600.0))
+    best: float | None = None
+    for share in SLICES:
+        size = max(1, budget // share)
+        blocks = builder._blocks(size)
+        for number, found in zip(count(), sequences(blocks), strict=False):
+            if number >= MOST_SEQUENCES:
+                return None
+            base = builder._base(blocks, found)
+            if base is None:
+                continue
+            stream = ParameterStream(graph, machine, base, budget)
+            for slice_bytes in (size, size // 2):
+                try:
+                    program = stream.streamed(slice_bytes)
+                except NoRoom:
+                    continue
+                made = JoinedProgram(program, found, slice_bytes)
+                value = judged(builder, made, aim, options).value
+                best = value if best is None or aim.better(value, best) else best
+    return best
+
+
+def networks(first: int) -> Iterator[tuple[int, sp.Graph]]:
+    """Random networks that are small and have parameters."""
+    for seed in count(first):
+        case = random_case(seed)
+        graph = sp.from_torch(case.module, case.inputs)
+        if 2 <= len(graph.operators) <= MOST_OPERATORS and any(
+            op.parameters for op in graph.operators
+        ):
+            yield seed, graph
+
+
+def budgets(graph: sp.Graph, seed: int, number: int) -> Iterator[int]:
+    """Sizes between what fused groups need and what is there in all."""
+    try:
+        sp.plan(graph, "fusion", 1, time_limit=2)
+        return
+    except sp.BudgetTooSmall as error:
+        least = error.need_bytes
+    whole = sum(map(graph.size_bytes, graph.tensors))
+    draw = random.Random(seed)
+    for _ in range(number):
+        yield draw.randint(least, max(least, whole))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=500, help="problems for each objective")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first network")
+    parser.add_argument("--budgets", type=int, default=2, help="of each network")
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds for a joined plan")
+    chosen = parser.parse_args()
+    ratios: dict[str, list[float]] = {"latency": [], "traffic": []}
+    skipped = better = 0
+    for seed, graph in networks(chosen.first):
+        for budget in budgets(graph, seed, chosen.budgets):
+            machine = with_scratchpad(load_machine("npu_small"), budget)
+            for objective, found in ratios.items():
+                aim = Aim(objective, ProblemFloors(graph, machine, COUNTED), budget)
+                best = enumerated(graph, machine, budget, aim)
+                if best is None:
+                    skipped += 1
+                    continue
+                plan = sp.plan(
+                    graph, "joined", budget, objective=objective, weights=COUNTED, others=False,
+                    time_limit=chosen.limit,
+                )  # fmt: skip
+                value = aim.value(plan, sp.simulate(plan) if aim.simulated else None)
+                found.append(value / best if best else 1.0)
+                better += found[-1] < 1 - EQUAL
+                if abs(found[-1] - 1) > EQUAL:
+                    print(f"seed {seed}, {budget:,} B, {objective}: {found[-1]:.4f}", flush=True)
+        if min(map(len, ratios.values())) >= chosen.count:
+            break
+    for objective, found in ratios.items():
+        equal = sum(abs(ratio - 1) <= EQUAL for ratio in found)
+        worse = [ratio for ratio in found if ratio > 1 + EQUAL]
+        mean = exp(sum(map(log, worse)) / len(worse)) if worse else 1.0
+        print(
+            f"{objective}: equal in {equal} of {len(found)}; the others {mean:.4f} on average, "
+            f"{max(worse, default=1.0):.4f} at most"
+        )
+    print(f"{skipped} problems had no program, or more than {MOST_SEQUENCES} sequences")
+    sys.exit(1 if better else 0)
+
+
+if __name__ == "__main__":
+    main()
