@@ -4,10 +4,11 @@
 
 Random networks of at most six operators, with parameters, at budgets between what fused groups
 need and what is all at once; weights counted, once by latency and once by traffic. Enumerated are
-all sequences of blocks, each as fused groups or in every split of it into runs that fits the pool,
-or joined with the blocks after it, and all sizes of slices that are tried: each a program, replayed
-and timed. Joined alone has the limit. Printed: where it is worse, by how much; then in how many it
-is equal, and what the others cost. Exits 1 where it is better than what was enumerated.
+all sequences of blocks, each as fused groups or in every split of it into runs of any number of
+rows that fits the pool, or joined with the blocks after it, and all sizes of slices that are tried:
+each a program, replayed and timed. Joined alone has the limit. Printed: where it is worse, by how
+much; then in how many it is equal, and what the others cost. Exits 1 where it is better than what
+was enumerated.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator
-from itertools import count, pairwise
+from itertools import count, pairwise, product
 from math import exp, log
 from pathlib import Path
 
@@ -37,22 +38,20 @@ from planners.overlap.search.chain import ChainWay, splits
 from planners.simulator.aim import Aim
 from tests.random_modules import random_case
 
-MOST_OPERATORS, MOST_SEQUENCES = 6, 400
+MOST_OPERATORS, MOST_SEQUENCES = 6, 4000
 EQUAL = 1e-9
 
 
 def ways(blocks: RoomyBlocks) -> Iterator[ChainWay]:
-    """Every split of every range of blocks into runs that fits the pool."""
+    """Every split of every range of blocks into runs of so many rows each that fits the pool."""
     for first in range(len(blocks.marks) - 1):
         for last in range(first + 1, len(blocks.marks)):
             start, stop = blocks.marks[first], blocks.marks[last]
             for parts in splits(start, stop, True):
-                runs = blocks._coarsest(start, stop, parts)
-                way = blocks._way(start, stop, runs) if runs else None
-                if way is not None:
-                    yield way
-            if last == first + 1 and (way := blocks._whole(start, stop)) is not None:
-                yield way
+                for runs in product(*(list(blocks._levels(*part)) for part in parts)):
+                    way = blocks._way(start, stop, runs)
+                    if way is not None:
+                        yield way
 
 
 def sequences(blocks: RoomyBlocks) -> Iterator[tuple[Stretch, ...]]:
@@ -75,10 +74,9 @@ def sequences(blocks: RoomyBlocks) -> Iterator[tuple[Stretch, ...]]:
     for steps in onwards(0):
         found: list[Stretch] = []
         for step in steps:
-            pooled = not isinstance(step, tuple)
-            first, stop = (step.first, step.stop) if pooled else step
-            own = (step,) if pooled else ()
-            if found and found[-1].fused == (not pooled):
+            own = (step,) if isinstance(step, ChainWay) else ()
+            first, stop = step if isinstance(step, tuple) else (step.first, step.stop)
+            if found and found[-1].fused == (not own):
                 before = found.pop()
                 found.append(Stretch(before.first, stop, (*before.ways, *own)))
             else:

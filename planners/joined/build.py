@@ -9,7 +9,9 @@ operators are cut: several sizes are tried.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from planners.core.errors import BudgetTooSmall, SpillwayError
 from planners.core.graph import Graph
@@ -21,6 +23,7 @@ from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.core.writing import GRACE_S
 from planners.joined.consecutive import consecutive
+from planners.joined.every import every
 from planners.joined.in_place import read_in_place
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
@@ -65,6 +68,17 @@ class JoinedBuilder:
     too_small: BudgetTooSmall | None = None
     levels: KnownLevels = field(default_factory=dict)
 
+    @property
+    def whole(self) -> tuple[int, int]:
+        """The range of all operators."""
+        return 0, len(self.graph.operators)
+
+    @cached_property
+    def parameter_bytes(self) -> int:
+        """What all operators read, each time that one reads it."""
+        graph = self.graph
+        return sum(graph.size_bytes(t) for op in graph.operators for t in op.parameters)
+
     def programs(self) -> Iterator[JoinedProgram]:
         """Programs that differ in their stretches or slices, until the time is over."""
         if self.in_place:
@@ -94,37 +108,48 @@ class JoinedBuilder:
     def _counted(self) -> Iterator[JoinedProgram]:
         """Programs whose parameters stream, in slices of several sizes."""
         seen: set[tuple[object, ...]] = set()
-        graph = self.graph
-        whole = sum(graph.size_bytes(t) for op in graph.operators for t in op.parameters)
         for share in SLICES:
             if share != SLICES[0] and self.clock.expired():
                 return
-            size = max(self.budget_bytes // share, -(-whole // MOST_SLICES))
+            size = max(self.budget_bytes // share, -(-self.parameter_bytes // MOST_SLICES))
             blocks = self._blocks(size)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
-            found = tuple(stretches(blocks, list(blocks.ways())))
-            if all(stretch.fused for stretch in found):
-                if not seen and not self.fused:
-                    yield from self._all_fused(blocks, found, size)
-                continue
-            if any(stretch.fused for stretch in found) and self._too_late(found):
-                return
-            base = self._base(blocks, found)
-            if base is None or self._too_long(base, 0.0 if seen else GRACE_S):
-                continue
-            stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
-            for slice_bytes in (size, size // 2):
-                key = (*((s.first, s.stop, s.layout_key) for s in found), slice_bytes)
-                if key in seen or slice_bytes * MOST_SLICES < whole:
-                    continue
-                if seen and self._too_long(base):
+            best = tuple(stretches(blocks, list(blocks.ways())))
+            yield from self._of(blocks, best, size, seen)
+            for found in every(blocks):
+                if self.clock.expired():
                     return
-                seen.add(key)
-                self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
-                try:
-                    yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes)
-                except NoRoom:
-                    continue
+                yield from self._of(blocks, found, size, seen)
+
+    def _of(
+        self,
+        blocks: RoomyBlocks,
+        found: tuple[Stretch, ...],
+        size: int,
+        seen: set[tuple[object, ...]],
+    ) -> Iterator[JoinedProgram]:
+        """The programs of stretches, parameters in slices of a size and of half of it."""
+        if all(stretch.fused for stretch in found):
+            if self.whole not in self.fused:
+                yield from self._all_fused(blocks, found, size)
+            return
+        if any(stretch.fused for stretch in found) and self._too_late(found):
+            self.clock.end()
+            return
+        base = self._base(blocks, found)
+        if base is None or self._too_long(base, 0.0 if seen else GRACE_S):
+            return
+        stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
+        for slice_bytes in (size, size // 2):
+            key = (*((s.first, s.stop, s.layout_key) for s in found), slice_bytes)
+            if key in seen or slice_bytes * MOST_SLICES < self.parameter_bytes:
+                continue
+            if seen and self._too_long(base):
+                return
+            seen.add(key)
+            self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
+            with suppress(NoRoom):
+                yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes)
 
     def _all_fused(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
@@ -151,7 +176,7 @@ class JoinedBuilder:
         """The program with the pool's parameters in place; None where a fused part has none."""
         programs = []
         for stretch in found:
-            alone = (stretch.first, stretch.stop) == (0, len(self.graph.operators))
+            alone = (stretch.first, stretch.stop) == self.whole
             part = self.graph if alone else part_of(self.graph, stretch.first, stretch.stop)
             if not stretch.fused:
                 layout = blocks.layout(stretch.ways)

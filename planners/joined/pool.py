@@ -7,9 +7,10 @@ makes rows after rows, a slice of them where output channels can be made one aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from typing import TypeAlias
 
 from planners.core.details.pool import PoolLayout
@@ -123,6 +124,26 @@ class RoomyBlocks(BlockSplits):
     def least_s(self, first: int, stop: int) -> float:
         """Seconds, about, of operators one after the other, each at once."""
         return sum(map(self.cost.seconds, self._wholes(first, stop)))
+
+    def split(
+        self, first: int, stop: int, parts: Sequence[tuple[int, int]], *, rows: bool
+    ) -> Iterator[ChainWay]:
+        """Ways to run a split of blocks: with any `rows` each, or as coarse as it can be."""
+        choices: Iterable[tuple[RunCandidate, ...]]
+        if rows:
+            choices = product(*(list(self._levels(*part)) for part in parts))
+        else:
+            runs = self._coarsest(first, stop, parts)
+            choices = [] if runs is None else [tuple(runs)]
+        for each in choices:
+            if self.clock.expired():
+                return
+            if (way := self._way(first, stop, each)) is not None:
+                yield way
+
+    def whole(self, first: int, stop: int) -> ChainWay | None:
+        """Each operator of a block at once; None where that does not fit."""
+        return self._whole(first, stop)
 
     def layout(self, ways: Sequence[ChainWay]) -> PoolLayout:
         """The layout of ways of consecutive blocks in a pool of the budget's size."""

@@ -32,12 +32,16 @@ def parameter_pieces(graph: Graph, op: Operator, box: Box) -> tuple[Piece, ...]:
 
 
 def least_slice_bytes(graph: Graph, op: Operator) -> int | None:
-    """The parameters of the first slice of one channel; None where slices spare nothing."""
+    """The parameters of the largest slice of one channel; None where slices spare nothing."""
     axis = channel_axis(graph, op)
     return None if axis is None else _one(graph, op, axis)
 
 
 def _one(graph: Graph, op: Operator, axis: int) -> int:
-    """The parameters that the first slice along an axis needs, in bytes."""
-    box = channels_box(graph.tensors[op.outputs[0]].shape, axis, 0, 1)
-    return sum(piece_bytes(graph, piece) for piece in parameter_pieces(graph, op, box))
+    """Bytes of the parameters that a slice along an axis needs: at the edge, or inside."""
+    shape = graph.tensors[op.outputs[0]].shape
+    boxes = (channels_box(shape, axis, at, at + 1) for at in {0, shape[axis] // 2})
+    return max(
+        sum(piece_bytes(graph, piece) for piece in parameter_pieces(graph, op, box))
+        for box in boxes
+    )

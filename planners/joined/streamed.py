@@ -112,6 +112,8 @@ class ParameterStream:
         axis = channel_axis(self.graph, op)
         assert axis is not None
         shape = self.graph.tensors[op.outputs[0]].shape
+        if any(operand.piece.box[axis] != (0, shape[axis]) for operand in item.writes):
+            return [item]
         count = -(-shape[axis] // max(1, slice_bytes // one))
         marks = [-(-shape[axis] * k // count) for k in range(count + 1)]
         boxes = [channels_box(shape, axis, *marked) for marked in pairwise(marks)]

@@ -98,19 +98,24 @@ def _counted(stretch: Stretch, marks: Sequence[int], ways: Sequence[ChainWay]) -
 
 
 def _joined(path: _Path) -> list[Stretch]:
-    """Consecutive ways of one kind are one stretch."""
-    found: list[Stretch] = []
+    """The stretches along a path."""
+    found: tuple[Stretch, ...] = ()
     at: _Path | None = path
     while at is not None and at.before is not None:
-        first, stop = at.span
-        ways = () if at.way is None else (at.way,)
-        if found and found[0].fused == (at.way is None):
-            after = found.pop(0)
-            found.insert(0, Stretch(first, after.stop, (*ways, *after.ways)))
-        else:
-            found.insert(0, Stretch(first, stop, ways))
+        found = joined_steps((*at.span, at.way), found)
         at = at.before
-    return found
+    return [*found]
+
+
+def joined_steps(
+    step: tuple[int, int, ChainWay | None], after: tuple[Stretch, ...]
+) -> tuple[Stretch, ...]:
+    """A way, or fused groups, in front of stretches: consecutive ones of a kind are one."""
+    first, stop, way = step
+    ways = () if way is None else (way,)
+    if after and after[0].fused == (way is None):
+        return (Stretch(first, after[0].stop, (*ways, *after[0].ways)), *after[1:])
+    return (Stretch(first, stop, ways), *after)
 
 
 def _fused_s(blocks: RoomyBlocks, first: int, stop: int) -> float:

@@ -64,8 +64,8 @@ class Figures:
         self.dag.show(shown, look.expanded, look.colour, refit=True)
         self.show_memory(shown, look.memory)
         self.timeline.show(shown, look.serial)
-        for view in (self.map, self.occupancy):
-            view.set_unit(look.unit)
+        for figured in (self.map, self.occupancy):
+            figured.set_unit(look.unit)
         if shown.pool is not None:
             self.bars.show(shown)
             self.ram.show(shown)
@@ -75,8 +75,11 @@ class Figures:
             weights = weights_in(shown.plan)
             axes = (look.across, look.metric)
             self.pareto.show(indexed(points, points[-1]["problem"]), shown, axes, weights)
-        for told in (self.map.groups, self.timeline.groups, self.dag) if why else ():
-            told.tell(shown, why or {})
+        if why:
+            bands = kind_of(shown).bands(shown, why)
+            for view in (self.map.groups, self.timeline.groups):
+                view.tell(bands)
+            self.dag.tell(shown, bands)
 
     def show_memory(self, shown: Shown, memory: str) -> None:
         """Fill address map and occupancy with a memory, or with a part of one."""
