@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from bokeh.model.util import collect_models
 
 import planners as sp
 from app.model.checked_plan import Shown
+from app.outputs.site.reasons import reasons
 from app.outputs.standalone import PageLook, page_html, seen_of, write_html
 from app.outputs.standalone.dressing import recolouring
 from app.outputs.standalone.figures import Figures
@@ -192,3 +194,12 @@ def test_the_first_plan_opens_where_the_explorer_opens_it(shown: Shown) -> None:
     assert data["step"] == shown.opening_step
     assert data["first"] == 0
     assert data["theme"] == "auto"
+
+
+def test_hovers_of_groups_say_what_they_would_move_apart() -> None:
+    """On map and timeline and in the graph: what is known of other ways comes with the page."""
+    look = seen("fusion")
+    assert any(len(group.operators) > 1 for group in look.shown.groups)
+    apart = re.compile(r"u00b7 apart [\d.]+ [KM]iB")
+    assert not apart.findall(page_html(look))
+    assert len(apart.findall(page_html(replace(look, **reasons(look.shown))))) >= 3
