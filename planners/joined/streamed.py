@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planners.core.access import share_of_macs
-from planners.core.boxes import common, meet
+from planners.core.boxes import common
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import (
@@ -62,6 +62,28 @@ class ParameterPlace:
     wanted: Wanted
     offset: int
     load_at: int
+
+
+class LastReads:
+    """Boxes of a tensor, and when each is read last."""
+
+    def __init__(self, axes: int) -> None:
+        self._axes, self._count = axes, 0
+        self._rows = np.empty((16, 2 * axes + 1), dtype=np.int64)
+
+    def add(self, box: Box, last: int) -> None:
+        if self._count == len(self._rows):
+            self._rows = np.concatenate((self._rows, np.empty_like(self._rows)))
+        starts, stops = [start for start, _ in box], [stop for _, stop in box]
+        self._rows[self._count] = [*starts, *stops, last]
+        self._count += 1
+
+    def of(self, box: Box) -> int:
+        """The last read of any box that shares elements with this one; -1 where none does."""
+        rows, axes = self._rows[: self._count], self._axes
+        starts, stops = [start for start, _ in box], [stop for _, stop in box]
+        begins, ends = rows[:, :axes] < stops, rows[:, axes : 2 * axes] > starts
+        return int(rows[(begins & ends).all(axis=1), -1].max(initial=-1))
 
 
 class NoRoom(Exception):
@@ -214,7 +236,7 @@ class ParameterStream:
         """A place for all parameters, in front of the instruction from which on it is free."""
         taken, own = self._taken(instructions), np.zeros((0, 4), dtype=np.int64)
         placed: list[ParameterPlace] = []
-        there: dict[str, list[tuple[Box, int]]] = {}
+        there: dict[str, LastReads] = {}
         not_before = 0
         inputs = self._inputs(instructions)
         for wanted in self._wanted(instructions):
@@ -222,15 +244,10 @@ class ParameterStream:
                 not_before = max(not_before, inputs.pop(0)[1] + 1)
             pieces = [piece for transfer in wanted.transfers for piece in transfer]
             # What is there for an operator before goes first: a piece is nowhere twice.
-            before = (
-                last
-                for piece in pieces
-                for box, last in there.get(piece.tensor, ())
-                if meet(box, piece.box)
-            )
-            not_before = max(not_before, max(before, default=-1) + 1)
-            for piece in pieces:
-                there.setdefault(piece.tensor, []).append((piece.box, wanted.last))
+            known = [(there.setdefault(p.tensor, LastReads(len(p.box))), p.box) for p in pieces]
+            not_before = max([not_before, *(reads.of(box) + 1 for reads, box in known)])
+            for reads, box in known:
+                reads.add(box, wanted.last)
             taken, own = (rows[rows[:, 3] >= not_before] for rows in (taken, own))
             near = np.concatenate((taken[taken[:, 2] <= wanted.last], own))
             offset, not_before = self.place(wanted, near, not_before)

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import planners as sp
+from planners.core.boxes import meet
 from planners.core.machine import load_machine, with_scratchpad
-from planners.core.program import Load, Piece, Program
+from planners.core.program import Box, Load, Piece, Program
 from planners.core.progress import Clock
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.joined.pool import RoomyBlocks, emitted
-from planners.joined.streamed import NEVER, NoRoom, ParameterStream, Wanted
+from planners.joined.streamed import NEVER, LastReads, NoRoom, ParameterStream, Wanted
 from planners.joined.stretches import stretches
 from planners.simulator.check import replay
 from tests.cases import cases
@@ -104,3 +105,14 @@ def test_parts_one_after_the_other_are_the_whole(seed: int) -> None:
     program = consecutive([plan.program for plan in plans], MACHINE, budget)
     report = replay(graph, program, machine=with_scratchpad(MACHINE, budget))
     assert report.traffic_bytes == sum(plan.claims.offchip_bytes for plan in plans)
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, 4])
+def test_the_last_read_of_what_overlaps_is_known(axes: int) -> None:
+    draw, reads, seen = random.Random(axes), LastReads(axes), list[tuple[Box, int]]()
+    for last in range(60):
+        starts = [draw.randrange(6) for _ in range(axes)]
+        box = tuple((start, start + draw.randint(1, 3)) for start in starts)
+        assert reads.of(box) == max((at for b, at in seen if meet(b, box)), default=-1)
+        reads.add(box, last)
+        seen.append((box, last))
