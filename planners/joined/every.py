@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from planners.joined.pool import RoomyBlocks
-from planners.joined.stretches import Stretch, joined_steps
+from planners.joined.stretches import Stretch, counted, joined_steps
 from planners.overlap.search.chain import ChainWay, splits
 
 MOST_OPERATORS, MOST_SEQUENCES = 6, 4000
@@ -28,7 +28,7 @@ def every(blocks: RoomyBlocks) -> list[tuple[Stretch, ...]]:
             by_first.setdefault(way.first, []).append(way)
         found = [*islice(_sequences(blocks, by_first, 0), MOST_SEQUENCES + 1)]
         if max(len(ways), len(found)) <= MOST_SEQUENCES:
-            return found
+            return [tuple(counted(each, blocks.marks, ways) for each in some) for some in found]
     return []
 
 

@@ -87,10 +87,10 @@ def stretches(blocks: RoomyBlocks, ways: Sequence[ChainWay]) -> list[Stretch]:
                     best[stop, False] = _Path(seconds, before, way, (way.first, stop))
     ends = [path for fused in (False, True) if (path := best.get((marks[-1], fused)))]
     found = _joined(min(ends, key=lambda path: path.seconds))
-    return [_counted(stretch, marks, ways) for stretch in found]
+    return [counted(stretch, marks, ways) for stretch in found]
 
 
-def _counted(stretch: Stretch, marks: Sequence[int], ways: Sequence[ChainWay]) -> Stretch:
+def counted(stretch: Stretch, marks: Sequence[int], ways: Sequence[ChainWay]) -> Stretch:
     """With its blocks, and those of them that no way has."""
     begun = [mark for mark in marks if stretch.first <= mark < stretch.stop]
     unfit = [m for m in begun if not any(way.first <= m < way.stop for way in ways)]

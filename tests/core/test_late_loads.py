@@ -170,7 +170,7 @@ def test_it_is_near_where_the_last_layer_is_large() -> None:
     layers = nn.Sequential(
         nn.Conv2d(3, 16, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 4000)
     )
-    graph = sp.from_torch(layers.eval(), (torch.randn(1, 3, 16, 16),), bytes_per_element=1)
+    graph = sp.from_torch(layers.eval(), (torch.randn(1, 3, 28, 28),), bytes_per_element=1)
     plan = sp.plan(graph, "joined", 8000, NPU, objective="latency", weights=COUNTED, time_limit=4)
     claim = plan.details.latency
     assert claim is not None

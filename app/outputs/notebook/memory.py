@@ -44,7 +44,7 @@ def memory_html(shown: Shown, paints: Paints) -> str:
     source = kind.rows(shown, shown.memories[0])
     most = MOST if kind.fine else 2 * TOLD
     rows, told = largest(source.rows(0, shown.steps), most)
-    if isinstance(source, MapRows) and told and kind.banded:
+    if isinstance(source, MapRows) and told and source.bundled:
         rows, told = largest(source.bundles, most)
         told = told or "pieces are bundled"
     steps = Scale(0, shown.steps, LEFT, EDGE)
