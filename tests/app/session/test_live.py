@@ -112,6 +112,7 @@ def test_another_budget_is_the_plans_before_there_is_one(fused: Session, until: 
         assert preview["status"] == made.claims.status
         assert sorted(i for group in preview["groups"] for i in group) == list(range(38))
         assert preview["buffer_bytes"] <= size
+    fused.let_go()  # as the field does: what is asked again meanwhile is not shown any more
     fused.change(budget="300 KiB")
     until(lambda: fused.poll() or not fused.work.planning)
     assert fused.work.preview == {}
