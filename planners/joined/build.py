@@ -23,7 +23,7 @@ from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.core.writing import GRACE_S
 from planners.joined.consecutive import consecutive
-from planners.joined.every import every
+from planners.joined.every import MOST_OPERATORS, every
 from planners.joined.in_place import read_in_place
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
@@ -195,7 +195,9 @@ class JoinedBuilder:
             work = sum(op.macs for op in part.operators)
             others = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
             whole = sum(op.macs for s in others for op in self.graph.operators[s.first : s.stop])
-            share = work / max(1, whole) * (1.0 if part is self.graph else FUSED_SHARE)
+            # Of a small network the other ways want their time too.
+            only = part is self.graph and len(part.operators) > MOST_OPERATORS
+            share = work / max(1, whole) * (1.0 if only else FUSED_SHARE)
             left_s = self.clock.left_s + GRACE_S / 2 - WRITTEN_S * len(self.graph.operators)
             limit_s = max(LEAST_FUSED_S, share * left_s)
             options = {"objective": OBJECTIVE[self.objective], "time_limit": limit_s}
