@@ -12,6 +12,7 @@ import gc
 import time
 
 import panel.io.document as panel_documents
+import param
 
 CALM_S = 5.0
 """From the end of a session: its page has been taken apart by then."""
@@ -45,5 +46,6 @@ CLEANING = Cleaning()
 
 
 def collect_seldom() -> None:
-    """Have Panel not look for garbage by itself."""
+    """Have Panel not look for garbage by itself, nor warn of two who leave within five seconds."""
     panel_documents._garbage_collect = lambda: None  # looked up when it is asked for
+    param.parameterized.get_logger().addFilter(lambda told: "'gc.collect'" not in told.getMessage())

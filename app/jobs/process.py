@@ -81,15 +81,17 @@ class Worker:
 
     def _read(self, pool: Owner) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            with contextlib.suppress(ValueError):  # a line cut short by a kill
-                pool.received(self, *read_answer(line))
-        self.kill()  # a solver may outlive the worker that started it
-        self.process.wait()
-        pool.lost(self)
-        for pipe in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+        try:
+            for line in self.process.stdout:
+                with contextlib.suppress(ValueError):  # a line cut short by a kill
+                    pool.received(self, *read_answer(line))
+        finally:  # whatever it was: nobody waits for a worker that is not heard any more
+            self.kill()  # a solver may outlive the worker that started it
+            self.process.wait()
+            pool.lost(self)
+            for pipe in (self.process.stdin, self.process.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
 
 
 @no_collection()

@@ -28,6 +28,7 @@ class Elsewhere(SessionPart):
         self.asks = (self._ask,)
         self._queue: deque[str] = deque()
         self._asked = ""
+        self._why: dict[str, Any] = {}
         models.work.param.watch(lambda *_: self._begin(), "infeasible")
 
     def turn_to(self, planner: str) -> None:
@@ -39,6 +40,7 @@ class Elsewhere(SessionPart):
         work, problem = self.models.work, self.models.problem
         work.elsewhere = []
         self._queue.clear()
+        self._why = work.infeasible
         if "have_bytes" in work.infeasible and not work.infeasible.get("wishes"):
             self._queue.extend(n for n in known_planners() if n != problem.planner)
             self._next()
@@ -53,7 +55,9 @@ class Elsewhere(SessionPart):
 
     def _take(self, answer: Answer) -> None:
         work = self.models.work
-        if answer.name == "unfit" and answer["need_bytes"] <= work.infeasible["have_bytes"]:
+        if work.infeasible is not self._why:  # a plan came back without a word: the tour, a swap
+            self._queue.clear()
+        elif answer.name == "unfit" and answer["need_bytes"] <= self._why["have_bytes"]:
             found = {"planner": self._asked, "need_bytes": answer["need_bytes"]}
             work.elsewhere = [*work.elsewhere, found]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,6 +24,33 @@ class GivingUp:
 
 AGAIN_S = 1.0
 """What is lost on its way is sent again after so many seconds."""
+
+
+@dataclass(frozen=True)
+class Untold:
+    """In place of what Python does with exceptions in callbacks and finalisers: of `TimeUp`, which
+    comes again, nothing is printed."""
+
+    before: Callable[[sys.UnraisableHookArgs], object]
+
+    def __call__(self, unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_type is not TimeUp:
+            self.before(unraisable)
+
+
+@contextmanager
+def untold() -> Iterator[None]:
+    """Print nothing of `TimeUp` that Python has lost."""
+    before = sys.unraisablehook
+    if isinstance(before, Untold):
+        yield
+        return
+    ours = sys.unraisablehook = Untold(before)
+    try:
+        yield
+    finally:
+        if sys.unraisablehook is ours:
+            sys.unraisablehook = before
 
 
 @contextmanager
@@ -57,7 +85,8 @@ def give_up_after(seconds: float | None) -> Iterator[GivingUp]:
     came = False
     try:
         threading.Thread(target=send, daemon=True).start()
-        yield state
+        with untold():
+            yield state
     except TimeUp:
         came = True
         raise

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -218,6 +219,33 @@ def test_giving_up_that_is_lost_on_its_way_comes_again() -> None:
         work(30)
     assert state.sent
     time.sleep(1.1)  # nothing comes once it is over
+
+
+def test_of_giving_up_that_a_finaliser_loses_nothing_is_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[type[BaseException]] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: told.append(found.exc_type))
+    before = sys.unraisablehook
+
+    class Slow:
+        def __init__(self, error: type[BaseException]) -> None:
+            self.error = error
+
+        def __del__(self) -> None:
+            until = time.monotonic() + 30
+            while time.monotonic() < until and self.error is TimeUp:
+                pass
+            raise self.error
+
+    with pytest.raises(TimeUp), give_up_after(0.05):
+        Slow(KeyError)
+        Slow(TimeUp)
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            pass
+    assert told == [KeyError]
+    assert sys.unraisablehook is before
 
 
 def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:

@@ -6,12 +6,16 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import planners as sp
+from app.jobs import process
 from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.model.state import Problem
@@ -157,6 +161,21 @@ def test_a_killed_worker_costs_its_job_and_nothing_else(pool: WorkerPool, until:
     last = collect(job, until)[-1]
     assert last.name == "died"
     assert "killed by signal 9" in last["text"]
+    again = collect(pool.submit(Request("plan", PROBLEM)), until)
+    assert "plan" in [m.name for m in again]
+
+
+def test_a_worker_that_cannot_be_listened_to_costs_its_job_and_nothing_else(
+    pool: WorkerPool, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deaf(_line: str) -> Any:
+        raise SystemError("of the interpreter")
+
+    with monkeypatch.context() as now:
+        now.setattr(process, "read_answer", deaf)
+        now.setattr(threading, "excepthook", lambda _told: None)
+        last = collect(pool.submit(Request("plan", PROBLEM)), until)[-1]
+        assert last.name == "died"
     again = collect(pool.submit(Request("plan", PROBLEM)), until)
     assert "plan" in [m.name for m in again]
 

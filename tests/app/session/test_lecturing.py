@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from param.parameterized import discard_events
+
 import planners as sp
 from app.model.lecture import Item, Lecture
 from app.model.state import problem_with
@@ -135,3 +137,19 @@ def test_what_fits_instead_is_asked_of_the_other_planners(session: Session, unti
     assert session.work.shown.plan.budget_bytes == 200 * 1024
     needed = problem_with({**session.fields(), "budget": str(found["fusion"] - 1)})
     assert session.request(needed)["budget"] == found["fusion"] - 1
+
+
+def test_what_fits_instead_is_not_told_of_a_plan_that_has_come_back_meanwhile(
+    session: Session, until: Until
+) -> None:
+    session.change(model="squeezenet1_1", budget="200 KiB")
+
+    def asked() -> bool:
+        session.poll()
+        return bool(session.work.infeasible)
+
+    until(asked)
+    with discard_events(session.work):  # as the tour does, and an exchange with the pinned plan
+        session.work.infeasible = {}
+    settle(session, until)
+    assert session.work.elsewhere == []
