@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from app.jobs.pool import Asks, PoolJob
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
 from app.model.checked_plan import Shown
-from app.model.history import best_so_far, remembered
+from app.model.history import Moment, best_so_far, remembered
 from app.model.options import no_breaks, without_breaks
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import NAMED_BUDGETS, format_exact, plain_shape
@@ -23,6 +24,8 @@ from app.session.breaks import NO_BREAKS
 from app.session.models import OPERATORS_OF, Models
 
 TICK_S = 0.5
+TELL_S = 0.2
+"""The clock and the curve of a search are drawn again no more often."""
 IMPORT_S = 120.0  # a model of ten thousand operators takes half a minute
 STOPPING = "stopping"
 CANCELLED = "Cancelled: the best plan found so far is on screen."
@@ -90,6 +93,8 @@ class Planning(SessionPart):
         self._problem: Mapping[str, Any] = {}
         self._took = self._graph_came = False
         self._recalled: Mapping[str, Any] = {}
+        self._untold: list[Moment] = []
+        self._told_s = 0.0
 
     @property
     def job(self) -> PoolJob | None:
@@ -163,6 +168,7 @@ class Planning(SessionPart):
     def _begin(self, request: Request, asked_for: dict[str, Any], **how: Any) -> None:
         self._facts.drop()
         self._took, self._recalled = False, {}
+        self._untold, self._told_s = [], 0.0
         self._asked_for, self._problem = asked_for, request.problem
         with self._acts.together():
             job = self._plan.ask(request, **how)
@@ -201,6 +207,8 @@ class Planning(SessionPart):
         job = self._plan.job
         self._plan.poll()
         if job and self._plan.job is job:
+            if self._untold and time.monotonic() - self._told_s >= TELL_S:
+                self._tell()
             self._tick(job)
         self._facts.poll()
 
@@ -213,9 +221,11 @@ class Planning(SessionPart):
 
     def _take(self, answer: Answer) -> None:
         work = self.models.work
+        if answer.name == "progress":
+            self._untold.append({**answer.data, "at_s": answer.at_s})
+            return
+        self._tell()
         match answer.name:
-            case "progress":
-                self._progress({**answer.data, "at_s": answer.at_s})
             case "plan":
                 self._take_plan(answer["shown"])
             case "recalled":
@@ -236,12 +246,17 @@ class Planning(SessionPart):
                 if answer.get("wishes"):
                     self.models.look.panel = "what if"
 
-    def _progress(self, moment: dict[str, Any]) -> None:
-        work = self.models.work
-        if work.progress.get("stage") != STOPPING:
-            moment = best_so_far(work.progress, moment)
-            work.history = remembered(work.history, moment)
-            work.progress = moment
+    def _tell(self) -> None:
+        """Show what is new in the search since the last time."""
+        work, new = self.models.work, self._untold
+        self._untold, self._told_s = [], time.monotonic()
+        if not new or work.progress.get("stage") == STOPPING:
+            return
+        progress, history = work.progress, work.history
+        for moment in new:
+            progress = best_so_far(progress, moment)
+            history = remembered(history, progress)
+        work.param.update(history=history, progress=progress)
 
     def _failed(self, why: str) -> None:
         self.models.work.notice = why
@@ -277,6 +292,7 @@ class Planning(SessionPart):
 
     def _ended(self, last: Answer) -> None:
         work = self.models.work
+        self._tell()
         if last.kind == "cancelled":
             work.notice = CANCELLED if self._took else CANCELLED_EARLY
             if self._took and self._problem and not work.budgets:

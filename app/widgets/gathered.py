@@ -32,7 +32,7 @@ def looked_for_once(document: Document | None) -> Iterator[None]:
         nonlocal wanted
         wanted = True
 
-    models.recompute = later  # type: ignore[method-assign]
+    models.recompute = later
     try:
         yield
     finally:

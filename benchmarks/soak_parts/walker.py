@@ -152,7 +152,7 @@ def link(rng: Random) -> str:
     """The query of a page to open: a network, a planner and a budget at random."""
     fields = {
         "model": rng.choice(MODELS.split()),
-        "planner": rng.choice(["cosma", "fusion", "overlap", "streaming"]),
+        "planner": rng.choice("cosma fusion overlap streaming joined auto".split()),
         "budget": rng.choice(["MR", "MH", "MP", "512 KiB", "1 MiB", "nothing"]),
         "time_limit": str(rng.choice([1, 2, 3])),
         "theme": rng.choice(["default", "dark", "x"]),

@@ -238,12 +238,15 @@ def test_of_giving_up_that_a_finaliser_loses_nothing_is_printed(
                 pass
             raise self.error
 
-    with pytest.raises(TimeUp), give_up_after(0.05):
+    def work() -> None:
         Slow(KeyError)
         Slow(TimeUp)
         until = time.monotonic() + 30
         while time.monotonic() < until:
             pass
+
+    with pytest.raises(TimeUp), give_up_after(0.05):
+        work()
     assert told == [KeyError]
     assert sys.unraisablehook is before
 

@@ -54,7 +54,12 @@ def test_where_no_model_comes_none_is_looked_for(looks: list[int]) -> None:
 def test_an_error_within_does_not_lose_the_models(looks: list[int]) -> None:
     document, top = Document(), Column()
     document.add_root(top)
-    with pytest.raises(ValueError, match="lost"), looked_for_once(document):
-        top.children = [Div()]
-        raise ValueError("lost")
+
+    def fail() -> None:
+        with looked_for_once(document):
+            top.children = [Div()]
+            raise ValueError("lost")
+
+    with pytest.raises(ValueError, match="lost"):
+        fail()
     assert top.children[0].document is document
