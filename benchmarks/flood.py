@@ -21,6 +21,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 EVERY_S = 0.1
+FIRST_S = 5.0
+"""The first page of a server imports and makes what all pages have in common: some two seconds,
+within which it answers nothing else."""
 
 
 def asked(port: int, path: str) -> tuple[int, float]:
@@ -53,7 +56,8 @@ def served(places: int) -> tuple[subprocess.Popen[bytes], int]:
     )
     while asked(port, "/health")[0] != 200:
         time.sleep(EVERY_S)
-    asked(port, "/main")  # the first page imports what all need
+    asked(port, "/main")
+    time.sleep(FIRST_S)
     return process, port
 
 

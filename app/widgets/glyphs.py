@@ -137,16 +137,17 @@ class Layers:
     def settle(self, *, every: bool = False) -> None:
         """Draw layers that have rows by now; `every`: the empty ones too, for a page that fills
         them itself."""
+        wanted = [layer.renderer is None and (every or layer.has_rows) for layer in self.all]
+        if not any(wanted):
+            return
         drawn = list(self.plot.renderers)
-        before = len(drawn)
         for k, layer in enumerate(self.all):
-            if layer.renderer is None and (every or layer.has_rows):
+            if wanted[k]:
                 above = next((o.renderer for o in self.all[k + 1 :] if o.renderer), None)
                 at = drawn.index(above) if above else len(drawn)
                 drawn.insert(at, layer.make([r for r in drawn if isinstance(r, GlyphRenderer)]))
-        if len(drawn) > before:
-            self.plot.renderers = drawn
-            self._aim()
+        self.plot.renderers = drawn
+        self._aim()
 
     def _filled(self, _attr: str, _old: Any, _new: Any) -> None:
         if any(layer.renderer is None and layer.has_rows for layer in self.all):

@@ -325,10 +325,9 @@ class DagView:
         wanted = half * 2 * 54 + 8
         self.figure.height = round(min(TALLEST, max(80, wanted)))
         ways = "width" if wanted <= TALLEST else "both"  # what is too low for names is zoomed
-        for tool in self.figure.select({"type": PanTool}):
-            tool.dimensions = ways
-        for tool in self.figure.select({"type": WheelZoomTool}):
-            tool.dimensions = ways
+        for tool in self.figure.tools:
+            if isinstance(tool, PanTool | WheelZoomTool):
+                tool.dimensions = ways
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
         self.x_range.update(reset_start=-0.6, reset_end=drawn.columns - 0.4)

@@ -34,8 +34,8 @@ class RangeMarks:
         self.take = take
         self.by_step = [self._prepare(plot, theme, timed=False) for plot in by_step]
         self.by_time = [self._prepare(plot, theme, timed=True) for plot in by_time]
-        tools = by_step[-1].select({"type": BoxSelectTool})
-        by_step[-1].toolbar.active_drag = next(iter(tools))  # others are panned by a drag
+        tools = (tool for tool in by_step[-1].tools if isinstance(tool, BoxSelectTool))
+        by_step[-1].toolbar.active_drag = next(tools)  # others are panned by a drag
 
     def _prepare(self, plot: figure, theme: Theme, *, timed: bool) -> BoxAnnotation:
         tool = BoxSelectTool(
