@@ -125,3 +125,27 @@ def test_axe_has_nothing_against_the_page_light_and_dark(small: Page) -> None:
     page.locator(".budget-typed input").press("Enter")
     expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("theme", ["default", "dark"])
+def test_axe_has_nothing_against_planners_compared_and_a_lecture(visit: Open, theme: str) -> None:
+    page = visit(f"?v=1&model=squeezenet1_1&input_shape=1x3x64x64&planner=fusion&theme={theme}")
+    expect(page.locator(".card.name")).to_contain_text("squeezenet1_1", timeout=PATIENCE_MS)
+    found = {"fusion": violations(page)}
+    page.keyboard.press("s")
+    page.locator(".open-compare button").click()
+    page.locator(".budget-typed input").fill("2 MiB")
+    page.locator(".budget-typed input").press("Enter")
+    expect(page.locator(".comparison .totals")).to_contain_text("%", timeout=PATIENCE_MS)
+    found["comparison"] = violations(page)
+    page.locator(".close-comparison button").click()
+    page.locator(".pareto-box").scroll_into_view_if_needed()
+    page.locator(".all-planners button").click()
+    expect(page.locator(".planners .buys tr.tap").first).to_be_visible(timeout=2 * PATIENCE_MS)
+    found["all planners"] = violations(page)
+    page.locator(".close-planners button").click()
+    page.keyboard.press("p")
+    expect(page.locator(".presenter-bar h2")).to_be_visible(timeout=PATIENCE_MS)
+    found["presenter"] = violations(page)
+    page.keyboard.press("Escape")
+    assert {state: rules for state, rules in found.items() if rules} == {}

@@ -1,0 +1,44 @@
+"""The README's five minutes with the keyboard alone: what 64 KiB more would buy MobileNetV2."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+PATIENCE_MS = 90_000
+MOST = 120
+WITHIN = """(css) => {
+  let at = document.activeElement;
+  while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
+  for (; at; at = at.parentNode || at.host) if (at.matches && at.matches(css)) return true;
+  return false;
+}"""
+
+
+def tab_to(page: Page, css: str, key: str = "Tab") -> int:
+    """Press a key until the focus is within what a selector names; how often that was."""
+    for pressed in range(1, MOST):
+        page.keyboard.press(key)
+        if page.evaluate(WITHIN, css):
+            return pressed
+    raise AssertionError(f"{css} is not reached within {MOST} times {key}")
+
+
+def test_the_five_minutes_of_the_readme_without_a_mouse(open_page: Any) -> None:
+    page = open_page("?swept=%5B%22cosma%22%2C%22fusion%22%5D")
+    expect(page.locator(".verdict")).to_contain_text("MobileNetV2", ignore_case=True)
+    pressed = tab_to(page, ".planner")
+    page.keyboard.type("COSMA")
+    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
+    expect(page.locator(".ways-out")).to_contain_text("fused groups", timeout=PATIENCE_MS)
+    pressed += tab_to(page, ".all-planners")
+    page.keyboard.press("Enter")
+    rows = page.locator(".planners .buys tr.tap")
+    expect(rows.first).to_be_visible(timeout=2 * PATIENCE_MS)
+    expect(page.locator(".planners .answer")).to_contain_text("buys", timeout=2 * PATIENCE_MS)
+    pressed += tab_to(page, ".planners .buys tr.tap, tr.tap")
+    page.keyboard.press("Enter")
+    expect(page.locator(".card.peak")).to_contain_text(re.compile("of 3"), timeout=PATIENCE_MS)
+    print(f"Tab {pressed} times")
