@@ -33,7 +33,6 @@ from app.views.panels.tour import tour_view
 from app.widgets.connection import Connection
 from app.widgets.copy_link import CopyLink
 from app.widgets.everybody import Everybody, everybody
-from app.widgets.gathered import gathered
 from app.widgets.later import seen
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
@@ -167,7 +166,7 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any
     with ExitStack() as whole, pn.config.set(design=None):
         whole.enter_context(no_collection())
         whole.enter_context(frozen)
-        session = Session(shared_pool(), gathered)
+        session = Session(shared_pool(), pn.io.unlocked)
         browser = Browser(width=0, height=0, margin=0)
         parts = Explorer(session, theme), Controls(session)
         explorer, controls = map(pn.panel, parts)

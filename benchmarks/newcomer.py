@@ -91,7 +91,7 @@ def what_peak(hand: Hand) -> None:
 def to_the_hall(hand: Hand) -> None:
     """Show this to the hall."""
     hand.key("p")
-    expect(hand.page.locator(".presenter-bar h2")).to_be_visible()
+    expect(hand.page.locator(".presenter-bar h1")).to_be_visible()
 
 
 WAYS: list[tuple[str, Callable[[Hand], None]]] = [

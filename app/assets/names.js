@@ -26,7 +26,7 @@ export function render({ model, view }) {
   const nameSoon = () => { clearTimeout(due); due = setTimeout(nameAll, 300); };
   nameAll();
   document.addEventListener('spillway-more', nameAll);
-  view.model.document.on_change(({ attr }) => { if (attr === 'children') nameSoon(); });
+  view.model.document.on_change(({ attr }) => { if (/^(children|visible)$/.test(attr)) nameSoon(); });
 
   let dark = model.dark;  // as the figures are
   const turn = () => {

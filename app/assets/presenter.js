@@ -99,7 +99,7 @@ const CSS = `
   background: var(--sw-panel); color: var(--sw-text); border-bottom: 1px solid var(--sw-grid);
   font: ${100 * WORDS}vh/1.3 var(--sw-font); padding: 4px 10px; }
 .row { display: flex; align-items: center; gap: 6px; flex-wrap: wrap; }
-h2 { margin: 0; font-size: ${100 * SAY}vh; line-height: 1.2; flex: 1 1 auto; min-width: 0; }
+h1 { margin: 0; font-size: ${100 * SAY}vh; line-height: 1.2; flex: 1 1 auto; min-width: 0; }
 p { margin: 2px 0 0; max-height: 17vh; overflow: auto; white-space: pre-line;
   overflow-wrap: anywhere; }
 .busy { color: var(--sw-faint); }
@@ -148,7 +148,7 @@ export function render({ model, view }) {
 
   function draw() {
     const { item } = model, head = part('div', 'row');
-    head.append(part('h2', '', item.title || model.title));
+    head.append(part('h1', '', item.title || model.title));
     const button = (text, about, act, cls) => {
       const one = part('button', cls, text);
       one.title = about;

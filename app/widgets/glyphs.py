@@ -11,6 +11,7 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -146,11 +147,17 @@ class Layers:
                 above = next((o.renderer for o in self.all[k + 1 :] if o.renderer), None)
                 at = drawn.index(above) if above else len(drawn)
                 drawn.insert(at, layer.make([r for r in drawn if isinstance(r, GlyphRenderer)]))
-        self.plot.renderers = drawn
-        self._aim()
+        with looked_for_once(self.plot.document):
+            self.plot.renderers = drawn
+            self._aim()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a layer has rows and is not drawn."""
+        return any(layer.renderer is None and layer.has_rows for layer in self.all)
 
     def _filled(self, _attr: str, _old: Any, _new: Any) -> None:
-        if any(layer.renderer is None and layer.has_rows for layer in self.all):
+        if self.waits:
             self.settle()
 
     def _aim(self) -> None:
@@ -165,9 +172,17 @@ def settle(document: Document | None) -> None:
 
     While changes are collected, a source already in the document announces its rows to nobody.
     """
-    for layers in list(_figures):
-        if layers.plot.document is document:
-            layers.settle()
+    waiting = [each for each in _figures if each.plot.document is document and each.waits]
+    if waiting:
+        with looked_for_once(document):
+            for layers in waiting:
+                layers.settle()
+
+
+def looked_for_once(document: Document | None) -> AbstractContextManager[object]:
+    """Bokeh looks for the models of a document once, at the end: it walks all of them, some 40 ms,
+    each time that a renderer is put in the place of others."""
+    return document.models.freeze() if document else nullcontext()
 
 
 def recolour_layers(

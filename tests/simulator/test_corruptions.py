@@ -97,6 +97,14 @@ def moved_while_resident(
     return items
 
 
+def load_within_host(plan: Plan, report: sp.CheckReport, rng: random.Random) -> list[Instruction]:
+    """A load goes from a memory to the same memory."""
+    items = list(plan.program.instructions)
+    i, load = rng.choice([(i, x) for i, x in enumerate(items) if isinstance(x, Load)])
+    items.insert(i, replace(load, target=load.source))
+    return items
+
+
 def missing_operand(plan: Plan, report: sp.CheckReport, rng: random.Random) -> list[Instruction]:
     """A compute no longer names one of its inputs."""
     items = list(plan.program.instructions)
@@ -139,6 +147,7 @@ KINDS: dict[Corruption, set[str]] = {
     missing_compute: {"not run", "not resident"},
     out_of_range: {"out of range"},
     moved_while_resident: {"moved", "out of range"},
+    load_within_host: {"moved"},
     missing_operand: {"missing operand"},
     load_on_compute: {"engine"},
     load_outwards: {"engine"},
@@ -182,6 +191,14 @@ def test_an_optimum_without_proof_is_caught() -> None:
     wrong = replace(plan.claims, status="optimal", bound_bytes=plan.claims.objective_bytes + 1)
     with pytest.raises(sp.InvalidPlan, match="does not agree"):
         sp.check(replace(plan, claims=wrong))
+
+
+def test_a_bound_above_what_was_reached_is_caught() -> None:
+    plan = sp.plan(random_graph(1, 9, largest=30), budget="MR")
+    for status, bound in ("feasible", plan.claims.objective_bytes + 1), ("feasible", -1):
+        wrong = replace(plan.claims, status=status, bound_bytes=bound)
+        with pytest.raises(sp.InvalidPlan, match="does not agree"):
+            sp.check(replace(plan, claims=wrong))
 
 
 def test_a_program_with_more_memory_than_the_budget_is_caught() -> None:

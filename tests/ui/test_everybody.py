@@ -145,7 +145,8 @@ def test_axe_has_nothing_against_planners_compared_and_a_lecture(visit: Open, th
     found["all planners"] = violations(page)
     page.locator(".close-planners button").click()
     page.keyboard.press("p")
-    expect(page.locator(".presenter-bar h2")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".presenter-bar h1")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".pace select")).to_have_attribute("aria-label", "pace")
     found["presenter"] = violations(page)
     page.keyboard.press("Escape")
     assert {state: rules for state, rules in found.items() if rules} == {}

@@ -157,7 +157,7 @@ def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> N
     small = page.locator(".story").evaluate(LETTERS)
     page.keyboard.press("p")
     expect(page.locator(".story.large")).to_be_visible()
-    expect(page.locator(".presenter-bar h2")).to_contain_text("vit_b_16")
+    expect(page.locator(".presenter-bar h1")).to_contain_text("vit_b_16")
     assert page.locator(".story").evaluate(LETTERS) >= 1.5 * small
     fill_the_screen(page, "presenter-bar", "stepper", "address-map", "occupancy")
     expect(page.locator(".model input")).not_to_be_visible()
@@ -196,7 +196,7 @@ def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> N
     page.evaluate(DROP, ["mine.json", json.dumps(LECTURE)])
     expect(page.locator(".message")).to_contain_text("“Memory”: 2 items", timeout=PATIENCE_MS)
     page.locator(".present-memory button").click()
-    head, now = page.locator(".presenter-bar h2"), page.locator(".step-title .now")
+    head, now = page.locator(".presenter-bar h1"), page.locator(".step-title .now")
     page.keyboard.press("PageDown")
     expect(head).to_have_text("One <b>step</b>", timeout=PATIENCE_MS)
     expect(now).to_contain_text("Step 4 of 38", timeout=PATIENCE_MS)

@@ -16,8 +16,9 @@ from app.widgets.following import follow
 from planners.core.units import format_bytes
 
 CSS = """
-:root[data-presenter] #main, :root[data-presenter] #sidebar, :root[data-presenter] #header
+:root[data-presenter] #main > *, :root[data-presenter] #sidebar, :root[data-presenter] #header
   { visibility: hidden; }
+:root[data-presenter] #main { background: none; overflow: hidden; }
 :root[data-presenter] { --sw-top-place: static; }
 """
 """For the page: what is not presented is not seen."""
