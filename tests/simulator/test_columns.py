@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import planners as sp
+from planners.core.boxes import joined, uncovered
 from planners.core.errors import InvalidPlan
 from planners.core.loops import LoopedInstructions, items_of, size_of
 from planners.core.program import (
@@ -26,13 +29,14 @@ from planners.core.program import (
 from planners.core.tables import making
 from planners.core.tables.boxes import merged, pieces_of, tiled
 from planners.core.tables.making import table_of
-from planners.core.tables.table import COMPUTE, PART, Numbers
+from planners.core.tables.table import COMPUTE, PART, READ, Numbers
 from planners.simulator.account import account
 from planners.simulator.check import CheckReport, Replay, replay, report_of
 from planners.simulator.columns import operands
 from planners.simulator.columns import replay as columns
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import moved_by_columns, timed
+from planners.simulator.columns.unsure import Unsure
 from planners.simulator.ground.interval_columns import columns_of_intervals
 from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.memories import check_memories
@@ -268,3 +272,46 @@ def test_boxes_fill_a_whole_where_each_element_is_in_one(seed: int, cuts: int, h
     filled = tiled(group, start, stop, 2, low, high)
     counts = _counted(boxes)
     assert filled.tolist() == [bool((counts[1:SIDE, :SIDE, :2] == 1).all()), True]
+
+
+@given(seed=st.integers(0, 10**9), rank=st.integers(1, 3))
+def test_what_an_instruction_needs_is_covered_by_its_own_reads_or_not(seed: int, rank: int) -> None:
+    draw = random.Random(seed)
+
+    def box(within: int = 5) -> Box:
+        low = [draw.randrange(within) for _ in range(rank)]
+        return tuple((a, draw.randint(a + 1, within)) for a in low)
+
+    reads = [(draw.randrange(3), box()) for _ in range(draw.randint(1, 9))]
+    need = box()
+    if draw.random() < 0.5:  # else chance seldom covers it
+        reads += [(0, part) for part in ([need] if draw.random() < 0.5 else halves(need, draw))]
+    bounds = np.array([sides for _, sides in reads], np.int64)
+    table: Any = SimpleNamespace(
+        tensors=["x"],
+        role=np.full(len(reads), READ, np.uint8),
+        instruction=np.array([number for number, _ in reads]),
+        tensor=np.zeros(len(reads), np.int64),
+        start=bounds[:, :, 0],
+        stop=bounds[:, :, 1],
+    )
+    covers = columns._Covers(table)
+    start, stop = (np.array([[side[k] for side in need]]) for k in (0, 1))
+    covers.add(np.array([0]), "x", start, stop)
+    own = [sides for number, sides in reads if number == 0]
+    if own and not uncovered(need, joined(own)):
+        covers.check()
+    else:
+        with pytest.raises(Unsure):
+            covers.check()
+
+
+def halves(box: Box, draw: random.Random) -> list[Box]:
+    """A box cut in two along an axis, where it can be, with some of it in both parts."""
+    axis = draw.randrange(len(box))
+    low, high = box[axis]
+    if high - low < 2:
+        return [box]
+    cut, more = draw.randint(low + 1, high - 1), draw.randint(0, 1)
+    sides = (low, min(high, cut + more)), (cut, high)
+    return [(*box[:axis], side, *box[axis + 1 :]) for side in sides]
