@@ -20,19 +20,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-import torchvision
 from explorer_parts.browser import PATIENCE_MS, chromium
 from explorer_parts.server import Server
 from playwright.sync_api import Page, expect
+from torch import nn
 
 SPILLS = "?model=vit_b_16&planner=cosma&budget=MR"
 
 
 def onnx_file() -> bytes:
-    """A MobileNetV3 of 96 pixels, as PyTorch exports it."""
-    model = torchvision.models.mobilenet_v3_small(weights=None).eval()
+    """Blocks of convolutions over 96 pixels, as PyTorch exports them."""
+    layers: list[nn.Module] = [nn.Conv2d(3, 16, 3, stride=2, padding=1), nn.ReLU6()]
+    for wide in 16, 24, 32, 64, 96:
+        layers += [nn.Conv2d(wide, 6 * wide, 1), nn.ReLU6()]
+        layers += [nn.Conv2d(6 * wide, 6 * wide, 3, padding=1, groups=6 * wide), nn.ReLU6()]
+        after = {16: 24, 24: 32, 32: 64, 64: 96, 96: 160}[wide]
+        layers += [nn.Conv2d(6 * wide, after, 1), nn.MaxPool2d(2 if wide > 16 else 1)]
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(160, 10)]
     out = io.BytesIO()
-    torch.onnx.export(model, (torch.zeros(1, 3, 96, 96),), out, dynamo=False)
+    torch.onnx.export(
+        nn.Sequential(*layers).eval(), (torch.zeros(1, 3, 96, 96),), out, dynamo=False
+    )
     return out.getvalue()
 
 
@@ -47,6 +55,10 @@ class Hand:
         at = self.page.locator(css, has_text=text) if text else self.page.locator(css)
         at.first.click()
         self.done.append(f"click *{word}*")
+
+    def scroll(self, css: str, word: str) -> None:
+        self.page.locator(css).first.scroll_into_view_if_needed()
+        self.done.append(f"scroll to *{word}*")
 
     def key(self, name: str) -> None:
         self.page.keyboard.press(name)
@@ -70,15 +82,16 @@ def which_planner(hand: Hand) -> None:
     hand.type(".budget-typed input", "128 KiB")
     shown = hand.page.locator(".verdict, .message").filter(has_text="128 KiB")
     expect(shown.first).to_be_visible()
+    hand.scroll(".pareto-box", "Pareto front")
     hand.click(".all-planners button", "All planners")
     expect(hand.page.locator(".planners .answer")).to_contain_text("buys")
 
 
 def why_spilled(hand: Hand) -> None:
     """Why is this tensor spilled?"""
-    hand.click(".next-event button", "next move")
-    row = hand.page.locator(".story tr, .story li, .story", has_text="spill")
-    expect(row.first).to_be_visible()
+    hand.click(".details tr.tap", "the first of *moved most for want of memory*")
+    hand.click(".details tr.tap", "steps 8 – 9: leaves", text="leaves")
+    expect(hand.page.locator(".story tr", has_text="short of keeping").first).to_be_visible()
 
 
 def what_peak(hand: Hand) -> None:

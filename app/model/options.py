@@ -142,7 +142,9 @@ def word(name: str, value: Any) -> str:
     planner, _, name = name.rpartition(".")
     spec = type_of(planner).own().get(name)
     if isinstance(value, bool):
-        return name if value else f"no {name}"
+        if value:
+            return name
+        return (spec and spec.short) or f"no {name}"
     if name == WISHES:
         return "; ".join(value) if 0 < len(value) < 3 else f"{len(value) or 'no'} wishes"
     if isinstance(value, list | tuple):

@@ -20,5 +20,5 @@ class JoinedOptions(Options):
         "ask the other planners too, and take the best plan of all",
         default=True,
         label="never worse than the other planners (others)",
-        short="joined alone",
+        short="alone",
     )
