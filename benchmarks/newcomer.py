@@ -90,7 +90,7 @@ def which_planner(hand: Hand) -> None:
 def why_spilled(hand: Hand) -> None:
     """Why is this tensor spilled?"""
     hand.click(".details tr.tap", "the first of *moved most for want of memory*")
-    hand.click(".details tr.tap", "steps 8 – 9: leaves", text="leaves")
+    hand.click(".details tr", "steps 8 – 9: leaves", text="leaves")
     expect(hand.page.locator(".story tr", has_text="short of keeping").first).to_be_visible()
 
 
