@@ -8,7 +8,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 PATIENCE_MS = 90_000
-MOST = 120
+MOST = 400
 WITHIN = """(css) => {
   let at = document.activeElement;
   while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
@@ -34,6 +34,7 @@ def test_the_five_minutes_of_the_readme_without_a_mouse(open_page: Any) -> None:
     expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
     expect(page.locator(".ways-out")).to_contain_text("Plan with fusion", timeout=PATIENCE_MS)
     pressed += tab_to(page, ".all-planners")
+    print(f"Tab {pressed} times to All planners")
     page.keyboard.press("Enter")
     rows = page.locator(".planners .buys tr.tap")
     expect(rows.first).to_be_visible(timeout=2 * PATIENCE_MS)
@@ -41,4 +42,4 @@ def test_the_five_minutes_of_the_readme_without_a_mouse(open_page: Any) -> None:
     pressed += tab_to(page, ".planners .buys tr.tap, tr.tap")
     page.keyboard.press("Enter")
     expect(page.locator(".card.peak")).to_contain_text(re.compile("of 3"), timeout=PATIENCE_MS)
-    print(f"Tab {pressed} times")
+    assert pressed < MOST
