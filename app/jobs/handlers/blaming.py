@@ -17,8 +17,8 @@ BLAME_S = 15.0
 
 
 def run_blame(desk: Desk, request: Request) -> None:
-    """Take a plan's peak apart; of an allocation, that of the file that it is from, or of the
-    better placement."""
+    """Take a plan's peak apart, and then say what would lower it; of an allocation, that of the
+    file that it is from, or of the better placement."""
     desk.progress("planning what would lower the peak")
     problem = request.problem
     of: Any
@@ -27,5 +27,7 @@ def run_blame(desk: Desk, request: Request) -> None:
     else:
         found, _ = judged(path_of(problem["upload"]), plain_name(problem["model"]))
         of = sp.audit(found.better(), changes=False) if request.more["better"] else found
+    if isinstance(of, sp.Plan):
+        desk.result("blame", **{**sp.blame(of, time_limit=0.0).to_json(), "planning": True})
     blamed = sp.blame(of, time_limit=BLAME_S, should_stop=lambda: desk.stopped)
     desk.result("blame", **blamed.to_json())

@@ -56,21 +56,21 @@ def title_of(blamed: Mapping[str, Any]) -> str:
 
 
 def blame_rows(blamed: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The changes with their numbers and new peaks; then kinds, tensors and blocks, each with the
-    number of the change that lowers it."""
+    """The changes with their numbers and new peaks, unless they are being planned; then kinds,
+    tensors and blocks, each with the number of the change that lowers it."""
     if not blamed:
         return []
-    rows: list[dict[str, Any]] = [
-        {"text": "what lowers it, each by itself", "cells": ["new peak", "moves more"]}
-    ]
+    planning = blamed.get("planning", False)
+    head = {"text": "what lowers it, each by itself", "cells": ["new peak", "moves more"]}
+    rows: list[dict[str, Any]] = [] if planning else [head]
     for number, change in enumerate(blamed["changes"], 1):
         more = format_bytes(change["more_bytes"]) if change["more_bytes"] > 0 else "="
         cells = [format_bytes(change["peak_bytes"]), more]
         row = {"text": f"{number}: {change['words']}", "cells": cells}
         rows.append(row | (_key(change["tensor"]) if change["tensor"] else {}))
-    if not blamed["changes"]:
+    if not blamed["changes"] and not planning:
         rows.append({"text": "nothing that was planned", "cells": ["", ""]})
-    if not blamed.get("finished", True):
+    if not blamed.get("finished", True) and not planning:
         rows.append({"text": "time ended before all were planned", "cells": ["", ""]})
     for title in ("kinds", "tensors", "blocks"):
         rows.append({"text": f"by {title[:-1]}", "cells": ["bytes", "lowered by"]})

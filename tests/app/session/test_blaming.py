@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
+from app.jobs.desk import Desk
+from app.jobs.handlers.blaming import run_blame
+from app.jobs.protocol import Request, read_line
+from app.model.checked_plan import Shown
 from app.session.session import Session
 from app.views.panels.peak_panel import PeakPanel, blame_rows
 from tests.app.session.test_session import settle
@@ -46,3 +51,15 @@ def test_theirs_and_the_better_one(visitor: Session, until: Any) -> None:  # noq
     visitor.pins.swap()
     better = asked(visitor, until)
     assert (better["peak_bytes"], better["changes"]) == (16, [])
+
+
+def test_what_the_peak_is_made_of_is_said_before_what_lowers_it(shown: Shown) -> None:
+    out = StringIO()
+    run_blame(Desk(out), Request("blame", more={"packed": shown.packed_text}))
+    answers = [read_line(line)[1] for line in out.getvalue().splitlines()]
+    first, last = [answer.data for answer in answers if answer.name == "blame"]
+    assert first["tensors"] and first["planning"] and not first["changes"]
+    assert first["peak_bytes"] == last["peak_bytes"]
+    words = [row["text"] for row in blame_rows(first)]
+    assert words[0] == "by kind" and not any("lowers" in word or "time" in word for word in words)
+    assert "what lowers it" in blame_rows(last)[0]["text"]
