@@ -58,8 +58,11 @@ def test_what_the_peak_is_made_of_is_said_before_what_lowers_it(shown: Shown) ->
     run_blame(Desk(out), Request("blame", more={"packed": shown.packed_text}))
     answers = [read_line(line)[1] for line in out.getvalue().splitlines()]
     first, last = [answer.data for answer in answers if answer.name == "blame"]
-    assert first["tensors"] and first["planning"] and not first["changes"]
+    assert first["tensors"]
+    assert first["planning"]
+    assert not first["changes"]
     assert first["peak_bytes"] == last["peak_bytes"]
     words = [row["text"] for row in blame_rows(first)]
-    assert words[0] == "by kind" and not any("lowers" in word or "time" in word for word in words)
+    assert words[0] == "by kind"
+    assert not any("lowers" in word or "time" in word for word in words)
     assert "what lowers it" in blame_rows(last)[0]["text"]
