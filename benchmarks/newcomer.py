@@ -17,6 +17,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -31,10 +32,9 @@ SPILLS = "?model=vit_b_16&planner=cosma&budget=MR"
 def onnx_file() -> bytes:
     """Blocks of convolutions over 96 pixels, as PyTorch exports them."""
     layers: list[nn.Module] = [nn.Conv2d(3, 16, 3, stride=2, padding=1), nn.ReLU6()]
-    for wide in 16, 24, 32, 64, 96:
+    for wide, after in pairwise((16, 24, 32, 64, 96, 160)):
         layers += [nn.Conv2d(wide, 6 * wide, 1), nn.ReLU6()]
         layers += [nn.Conv2d(6 * wide, 6 * wide, 3, padding=1, groups=6 * wide), nn.ReLU6()]
-        after = {16: 24, 24: 32, 32: 64, 64: 96, 96: 160}[wide]
         layers += [nn.Conv2d(6 * wide, after, 1), nn.MaxPool2d(2 if wide > 16 else 1)]
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(160, 10)]
     out = io.BytesIO()
