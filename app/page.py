@@ -25,6 +25,7 @@ from app.outputs.lecture_window import lecture_window
 from app.outputs.scripts import as_python
 from app.session.first import first_fields
 from app.session.session import Session
+from app.views.fronts.pareto_bar import compare_planners
 from app.views.panels.controls import Controls
 from app.views.panels.drop_anywhere import drop_anywhere
 from app.views.panels.presenter import CSS as PRESENTER
@@ -67,6 +68,7 @@ HELP = """
 | `Ctrl` `z` | undo: the last move by hand, or back to the plan before |
 | `g` | select the fused group or run at the cursor, then the next; or the next kernel that waits |
 | `e` | open all blocks, or close them |
+| `a` | all planners at this budget, and what more memory gains; again: close |
 | `?` | this help |
 
 **Tour** in the header leads through all views in a dozen stops, and brings back what was there.
@@ -292,6 +294,10 @@ def press(session: Session, key: str, show_help: Any) -> None:
             look.panel = "details" if look.panel == "what if" else "what if"
         case "m":
             look.by_hand = not look.by_hand
+        case "a" if look.wide:
+            look.wide = False
+        case "a":
+            compare_planners(session)
         case "undo":
             session.what_if.undo()
         case "s":

@@ -1,4 +1,4 @@
-"""A mark at the head of a panel, brought into sight when the panel is opened from further down."""
+"""A mark at the head of a panel, brought into sight when the panel is opened from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.widgets.component import Component
 
 
 class Reveal(Component):
-    """Takes no room; `bring` scrolls to it, below the fixed top of the page."""
+    """Takes no room; `bring` scrolls to it, below the fixed top; Tab goes on from it."""
 
     asked = param.Integer(default=0, doc="How often it was to be brought into sight.")
 
@@ -24,11 +24,14 @@ const BELOW = 150;  // pixels: the cursor and its sentences stay over whatever i
 
 export function render({ model }) {
   const mark = document.createElement('span');
+  mark.tabIndex = -1;
   const scroll = () => {
     const panel = mark.getRootNode().host;
     if (!panel) return;
     panel.style.scrollMarginTop = `${BELOW}px`;
     panel.scrollIntoView({ block: 'start' });
+    const { userActivation } = navigator;  // not where a link opens the page with it
+    if (!userActivation || userActivation.hasBeenActive) mark.focus({ preventScroll: true });
   };
   const later = () => requestAnimationFrame(() => requestAnimationFrame(scroll));
   model.on('asked', later);

@@ -215,7 +215,7 @@ function keep(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 export function render({ model, view }) {
-  const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecpbgnskowm '];
+  const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?aecpbgnskowm '];
   const pressed = (at) => at && (at.tabIndex >= 0) && at.tagName !== 'BODY';
   document.addEventListener('keydown', (event) => {
     const at = event.composedPath()[0];
