@@ -1,24 +1,18 @@
 """One journey for everybody: what axe finds in the page's states, light and dark, the keyboard
 alone, a narrow window, and a printer.
-
-axe itself is not installed with the project: `npm install axe-core` in the checkout, or
-SPILLWAY_AXE=path/to/axe.min.js.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.conftest import PATIENCE_MS, ROOT, Open, visiting
+from tests.ui.axe import violations
+from tests.ui.conftest import PATIENCE_MS, Open, visiting
 
-AXE = Path(os.environ.get("SPILLWAY_AXE", ROOT / "node_modules/axe-core/axe.min.js"))
 FOCUSED = """() => {
   let at = document.activeElement;
   while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
@@ -40,16 +34,6 @@ def visit(browser: Browser, server: str) -> Iterator[Open]:
     with visiting(context.new_page(), server) as opened:
         yield opened
     context.close()
-
-
-def violations(page: Page) -> list[Any]:
-    """What axe has against the page as it is, by rule, with the places."""
-    if not AXE.exists():
-        pytest.skip("axe is not there: npm install axe-core in the checkout, or set SPILLWAY_AXE")
-    if page.evaluate("typeof axe") == "undefined":
-        page.evaluate(AXE.read_text("utf-8"))
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    return [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in found["violations"]]
 
 
 @pytest.fixture(scope="module")

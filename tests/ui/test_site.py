@@ -23,6 +23,7 @@ from app.outputs.site.cells import SiteAsked
 from app.outputs.site.write import write_site
 from planners.assignments import assignment, solution
 from tests.app.outputs.test_site import network
+from tests.ui.axe import violations
 
 PATIENCE_MS = 30_000
 PLANNERS = ("cosma", "cosma:schedule=mpmf")
@@ -190,3 +191,25 @@ def test_the_same_from_a_server_of_plain_files(folder: Path, page: Page) -> None
             seen.locator("#site-nav a", has_text="Compare").click()
             ready(seen, "[data-ready='2']")
         server.shutdown()
+
+
+def test_axe_has_nothing_against_its_pages(folder: Path, disk: Page) -> None:
+    found: dict[str, list[Any]] = {}
+    pages = {
+        "index": ("index.html", ""),
+        "a plan": (next(folder.glob("plans/**/*.html")).relative_to(folder).as_posix(), ""),
+        "a network": (next(folder.glob("networks/*.html")).relative_to(folder).as_posix(), ""),
+        "placing": ("place.html", "main li a"),
+        "tasks": ("tasks.html", ""),
+        "comparisons": ("compare.html", "main li a"),
+    }
+    for theme in ("light", "dark"):
+        disk.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        for name, (path, follow) in pages.items():
+            disk.goto((folder / path).as_uri())
+            if follow:
+                disk.locator(follow).first.click()
+            disk.wait_for_timeout(500)
+            if rules := violations(disk):
+                found[f"{name}, {theme}"] = rules
+    assert found == {}
