@@ -22,7 +22,7 @@ from planners.audits.shown import of_allocation
 from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
-WIDE = 1.9  # percent of the slider that a letter takes
+WIDE, NEAREST = 1.9, 9  # percent of the slider: what a letter takes; between two words
 BUDGET_TERMS = {"just fits": "MR", "halfway": "MH", "all stays": "MP"}
 """The field's terms, by what named budgets are called where nobody has read the papers."""
 WORDS_OF = {name: words for words, name in BUDGET_TERMS.items()}
@@ -242,19 +242,33 @@ def ticks_html(
     named = [(budgets[name], (words or {}).get(name, name)) for name in TICKS_OF if name in budgets]
     for size, name in sorted(named, key=lambda found: found[0]):
         share = 100 * place_of(size, sizes) / max(1, len(sizes) - 1)
-        if places and share - places[-1][0] < max(9, WIDE * (len(places[-1][1]) + len(name)) / 2):
-            places[-1] = (places[-1][0], places[-1][1] + "·" + name)
-        else:
-            places.append((share, name))
+        while places and _collide(places[-1], (share, name)):
+            before, other = places.pop()
+            share, name = before, f"{other}·{name}"
+        places.append((share, name))
     marks = "".join(
-        f'<span class="{_edge(at)}" style="left:{at:.1f}%">{name}</span>' for at, name in places
+        f'<span class="{_edge(at, name)}" style="left:{at:.1f}%">{name}</span>'
+        for at, name in places
     )
     return f'<div class="ticks">{marks}</div>'
 
 
-def _edge(at: float) -> str:
-    """The CSS class of a word, so that one at an end of the slider stays within it."""
-    return "first" if at < 5 else "last" if at > 85 else ""
+def _collide(one: tuple[float, str], other: tuple[float, str]) -> bool:
+    """Whether words at two places, the second not before the first, leave no room between."""
+    return other[0] - one[0] < NEAREST or _span(*other)[0] < _span(*one)[1]
+
+
+def _span(at: float, name: str) -> tuple[float, float]:
+    """Where a word begins and ends, in percent of the slider."""
+    width = WIDE * len(name)
+    begin = at - {"first": 0.0, "last": width}.get(_edge(at, name), width / 2)
+    return begin, begin + width
+
+
+def _edge(at: float, name: str) -> str:
+    """The CSS class of a word, so that one near an end of the slider stays within it."""
+    half = WIDE * len(name) / 2
+    return "first" if at < max(5, half) else "last" if at > min(85, 100 - half) else ""
 
 
 def size_button(name: str, about: str, act: Callable[[], object], **more: Any) -> pn.widgets.Button:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import weakref
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import panel as pn
@@ -486,6 +488,26 @@ def test_ticks_have_the_words_of_the_buttons_and_long_words_share_a_mark() -> No
     together = ticks_html(close, even, WORDS_OF)
     assert together.count("<span") == 1
     assert "just fits·all stays" in together
+
+
+TICK = re.compile(r'<span class="(\w*)" style="left:([\d.]+)%">([^<]+)</span>')
+
+
+def test_no_two_words_of_ticks_lie_over_one_another() -> None:
+    rng, letter = Random(5), 1.9
+    for _ in range(500):
+        sizes = sorted(rng.sample(range(8, 4096), 40))
+        budgets = {
+            name: 1024 * rng.choice(sizes[: rng.choice((1, 4, 40))])
+            for name in ("least", "MR", "MH", "MP")
+        }
+        right = 0.0
+        for edge, left, words in TICK.findall(ticks_html(budgets, sizes, WORDS_OF)):
+            wide = letter * len(words)
+            begin = float(left) - {"first": 0.0, "last": wide}.get(edge, wide / 2)
+            assert right <= begin + 0.2, budgets
+            right = begin + wide
+        assert right <= 100.2, budgets
 
 
 def test_the_slider_begins_at_the_least_plan_where_that_is_known() -> None:
