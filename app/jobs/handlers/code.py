@@ -17,6 +17,14 @@ from app.jobs.protocol import Request
 from app.kinds.registry import kind_of
 from app.model.checked_plan import Shown
 from planners.core.backends import WRITE_CODE
+from planners.core.units import format_bytes
+
+MOST_WEIGHTS_BYTES = 32 * 2**20
+"""As C, zipped and in a message of the web socket these are some 64 MiB, and take half a minute."""
+TOO_LARGE = (
+    "the weights of {} are {} and would be a file of several times that: save the plan and have"
+    " `spillway code plan.json --out DIR` write the C code there; the page sends up to {}"
+)
 
 
 @cache
@@ -37,6 +45,9 @@ def run_code(desk: Desk, request: Request) -> None:
     """Write the C code of a plan, and send it zipped."""
     desk.progress("writing C code")
     plan = sp.Plan.from_json(json.loads(request.more["plan"]))
+    if plan.graph.parameter_bytes > MOST_WEIGHTS_BYTES:
+        sizes = map(format_bytes, (plan.graph.parameter_bytes, MOST_WEIGHTS_BYTES))
+        raise sp.BadInput(TOO_LARGE.format(plan.graph.name, *sizes))
     weights = "model" if "catalogue" in plan.graph.source else "random"
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / plan.graph.name

@@ -8,13 +8,14 @@ import json
 import zipfile
 from collections.abc import Callable
 from math import pi
+from types import SimpleNamespace
 
 import pytest
 
 import planners as sp
 from app.explorer import Explorer
-from app.jobs.handlers.code import can_write_code, has_generator
-from app.jobs.protocol import Answer
+from app.jobs.handlers.code import can_write_code, has_generator, run_code
+from app.jobs.protocol import Answer, Request
 from app.kinds.bundle_stays import coalesced
 from app.kinds.bundles import bundled, checked_bundled, plan_text
 from app.kinds.pool_rows import pool_rows
@@ -313,6 +314,15 @@ def test_a_worker_plans_and_writes_code(session: Session, until: Until) -> None:
     archive = zipfile.ZipFile(io.BytesIO(base64.b64decode(session.work.code["zip"])))
     assert any(name.endswith(".c") for name in archive.namelist())
     assert session.work.code["name"] == f"{shown.graph.name}-c.zip"
+
+
+def test_code_with_more_weights_than_a_page_takes_is_refused(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.jobs.handlers.code.MOST_WEIGHTS_BYTES", 10)
+    desk = SimpleNamespace(progress=lambda _: None)
+    with pytest.raises(sp.BadInput, match="spillway code plan.json --out DIR.* up to 10 B"):
+        run_code(desk, Request("code", more={"plan": shown.text}))  # type: ignore[arg-type]
 
 
 def test_too_small_a_pool_names_what_binds(session: Session, until: Until) -> None:
