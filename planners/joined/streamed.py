@@ -195,6 +195,21 @@ class ParameterStream:
             ends(piece, len(instructions))
         return np.array(taken, dtype=np.int64).reshape(-1, 4)
 
+    def _loaded(self, instructions: Sequence[Instruction]) -> list[tuple[int, int, Piece]]:
+        """From when to when the program has parameters that it loads itself, in order."""
+        began: dict[Piece, int] = {}
+        found: list[tuple[int, int, Piece]] = []
+        for at, item in enumerate(instructions):
+            match item:
+                case Load() if item.source.memory == self.machine.parameters:
+                    began[item.piece] = at
+                case Compute():
+                    gone = [item.reads[index].piece for index in item.frees]
+                    found += [(began.pop(p), at, p) for p in gone if p in began]
+                case Release() if item.piece in began:
+                    found.append((began.pop(item.piece), at, item.piece))
+        return sorted(found)
+
     def _wanted(self, instructions: Sequence[Instruction]) -> list[Wanted]:
         """Parameters in the order in which they are read first; those read by turns together."""
         spans: dict[tuple[str, tuple[Piece, ...]], list[int]] = {}
@@ -238,8 +253,11 @@ class ParameterStream:
         placed: list[ParameterPlace] = []
         there: dict[str, LastReads] = {}
         not_before = 0
-        inputs = self._inputs(instructions)
+        inputs, others = self._inputs(instructions), self._loaded(instructions)
         for wanted in self._wanted(instructions):
+            while others and others[0][0] < wanted.first:  # Fused groups have them for themselves.
+                _, end, piece = others.pop(0)
+                there.setdefault(piece.tensor, LastReads(len(piece.box))).add(piece.box, end)
             while inputs and inputs[0][0] <= wanted.first:  # What is read sooner comes first.
                 not_before = max(not_before, inputs.pop(0)[1] + 1)
             pieces = [piece for transfer in wanted.transfers for piece in transfer]

@@ -44,6 +44,19 @@ class Shared(nn.Module):
         return self.again(torch.max_pool2d(x, 2) * self.scale) * self.scale
 
 
+class Again(nn.Module):
+    """One layer on wide maps, which run as fused groups, and on small ones, which do not."""
+
+    def __init__(self, channels: int = 8) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, channels, 3, padding=1)
+        self.again = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.again(torch.relu(self.stem(x))))
+        return self.again(torch.relu(self.again(torch.max_pool2d(x, 4))))
+
+
 def narrowing(seed: int = 0, side: int = 24) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """A module with random weights, and its input."""
     torch.manual_seed(seed)

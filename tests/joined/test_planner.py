@@ -15,7 +15,7 @@ from planners.core.weights import weights_of
 from planners.joined.build import MOST_SLICES, SLICES, JoinedBuilder
 from planners.joined.pool import RoomyBlocks
 from tests.cases import cases
-from tests.joined.networks import Shared, graph_of, narrowing
+from tests.joined.networks import Again, Shared, graph_of, narrowing
 from tests.random_modules import random_case
 
 ALONE = {"others": False, "weights": "counted"}
@@ -116,6 +116,18 @@ def test_shared_parameters_are_nowhere_twice() -> None:
     for budget in (1800, 2500, 20_000):
         plan = sp.plan(graph, "joined", budget, time_limit=3, **ALONE)
         assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
+
+
+def test_parameters_of_fused_groups_are_not_loaded_early_for_the_pool() -> None:
+    torch.manual_seed(0)
+    module, ways = Again().eval(), []
+    for side, budget in ((16, 2500), (16, 8000), (24, 3500), (24, 12_000)):
+        inputs = (torch.randn(1, 3, side, side),)
+        graph = sp.from_torch(module, inputs)
+        plan = sp.plan(graph, "joined", budget, objective="latency", time_limit=3, **ALONE)
+        assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
+        ways.append([stretch.how for stretch in plan.details.stretches])
+    assert ["fused groups", "pool"] in ways
 
 
 def test_in_the_pool_nothing_crosses_twice() -> None:
