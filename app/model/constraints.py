@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "cosma": ("keep", "spill", "before"),
     "fusion": ("fuse", "split", "keep", "spill"),
+    "joined": ("keep", "spill", "fuse", "split"),
 }
 """The kinds of wishes that each planner supports; planners not listed support none."""
 
 MARKS: Mapping[str, str] = {"keep": "⚓", "spill": "⏏", "before": "≺", "fuse": "∪", "split": "∥"}
-TITLES: Mapping[str, str] = {"cosma": "COSMA", "fusion": "Optimus"}
+TITLES: Mapping[str, str] = {"cosma": "COSMA", "fusion": "Optimus", "joined": "joined"}
 NEIGHBOURS = 3
 WISH, DROP, PICK, BREAK = "wish ", "drop ", "pick ", "break "
 """What the keys of offers begin with: what follows is a wish, or a kind and an operator."""
@@ -120,7 +121,7 @@ def why_no_choice(shown: Shown, tensor: str, planner: str) -> str:
     """Why a planner has no choice about a tensor: parameters may not be counted, and with groups
     only tensors that operators write are planned. Empty where it has a choice."""
     kind = shown.graph.tensors[tensor].kind
-    if planner == "fusion" and kind != "activation":
+    if planner in ("fusion", "joined") and kind != "activation":
         return f"{planner} chooses for what operators make, and {tensor} is loaded"
     if kind == "parameter" and weights_of(shown.graph, shown.plan.program) != COUNTED:
         return f"parameters do not count in this plan, and {tensor} is one"

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
+from typing import Any
 
+from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, SpillwayError
 from planners.core.graph import Graph
 from planners.core.loops import items_of, size_of
@@ -29,6 +32,7 @@ from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import Stretch, stretches
+from planners.joined.wishes import of_part
 
 SLICES = (16, 8, 32, 4)
 """A slice of parameters is the budget over one of these; and half of such a slice."""
@@ -38,6 +42,8 @@ EACH_S = 3e-5
 """Seconds, about, to write, replay and time an instruction of a program that is not loops."""
 BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.6
 """Of the time that is left, for the pool's blocks, and for fused groups."""
+MOVED_S = 1.0
+"""Seconds at most for fused groups where one block of a program runs another way."""
 LEAST_FUSED_S = 0.3
 FUSED_S, WRITTEN_S = 7e-3, 6e-3
 """Seconds, about, for an operator: to find its fused group, and to write, replay and time it."""
@@ -52,6 +58,7 @@ class JoinedProgram:
     program: Program
     stretches: tuple[Stretch, ...]
     slice_bytes: int
+    blocks: RoomyBlocks
 
 
 @dataclass
@@ -64,14 +71,22 @@ class JoinedBuilder:
     objective: str
     clock: Clock
     in_place: bool = False
+    wishes: tuple[Wish, ...] = ()
     fused: dict[tuple[int, int], Program] = field(default_factory=dict)
     too_small: BudgetTooSmall | None = None
     levels: KnownLevels = field(default_factory=dict)
+    seen: set[tuple[object, ...]] = field(default_factory=set)
+    most_fused_s: float = inf
 
     @property
     def whole(self) -> tuple[int, int]:
         """The range of all operators."""
         return 0, len(self.graph.operators)
+
+    @property
+    def larger(self) -> bool:
+        """Whether the network has too many operators for every sequence of ways to be made."""
+        return len(self.graph.operators) > MOST_OPERATORS
 
     @cached_property
     def parameter_bytes(self) -> int:
@@ -88,45 +103,64 @@ class JoinedBuilder:
 
     def _in_place(self) -> Iterator[JoinedProgram]:
         """The program of the best stretches, its parameters read at their home."""
-        blocks = self._blocks(0)
+        blocks = self.blocks(0, BLOCKS_SHARE)
         found = tuple(stretches(blocks, list(blocks.ways())))
         base = self._base(blocks, found)
         if base is not None and not self._too_long(base, GRACE_S):
-            yield JoinedProgram(read_in_place(self.graph, self.machine, base), found, 0)
+            self.seen.add(_key(found, 0))
+            read = read_in_place(self.graph, self.machine, base)
+            yield JoinedProgram(read, found, 0, blocks)
 
-    def _blocks(self, slice_bytes: int) -> RoomyBlocks:
+    def blocks(self, slice_bytes: int, share: float, part: float = 1.0) -> RoomyBlocks:
+        """Blocks in a `part` of the budget, searched in a `share` of the time that is left."""
         return RoomyBlocks(
             self.graph,
             self.machine,
-            self.budget_bytes,
+            int(part * self.budget_bytes),
             slice_bytes,
-            self.clock.share(BLOCKS_SHARE),
+            self.clock.share(share),
             self.levels,
             in_place=self.in_place,
         )
 
+    def again(self, made: JoinedProgram, found: tuple[Stretch, ...]) -> JoinedProgram | None:
+        """A program of other stretches, in slices as large; None where it was made before, does not
+        fit, or takes too long."""
+        key = _key(found, made.slice_bytes)
+        if key in self.seen:
+            return None
+        self.seen.add(key)
+        self.most_fused_s = MOVED_S
+        base = self._base(made.blocks, found)
+        if base is None or self._too_long(base):
+            return None
+        if self.in_place:
+            base = read_in_place(self.graph, self.machine, base)
+        elif any(not stretch.fused for stretch in found):
+            stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
+            try:
+                base = stream.streamed(made.slice_bytes)
+            except NoRoom:
+                return None
+        return replace(made, program=base, stretches=found)
+
     def _counted(self) -> Iterator[JoinedProgram]:
         """Programs whose parameters stream, in slices of several sizes."""
-        seen: set[tuple[object, ...]] = set()
         for share in SLICES:
             if share != SLICES[0] and self.clock.expired():
                 return
             size = max(self.budget_bytes // share, -(-self.parameter_bytes // MOST_SLICES))
-            blocks = self._blocks(size)
+            blocks = self.blocks(size, BLOCKS_SHARE)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
             best = tuple(stretches(blocks, list(blocks.ways())))
-            yield from self._of(blocks, best, size, seen)
+            yield from self._of(blocks, best, size)
             for found in every(blocks):
                 if self.clock.expired():
                     return
-                yield from self._of(blocks, found, size, seen)
+                yield from self._of(blocks, found, size)
 
     def _of(
-        self,
-        blocks: RoomyBlocks,
-        found: tuple[Stretch, ...],
-        size: int,
-        seen: set[tuple[object, ...]],
+        self, blocks: RoomyBlocks, found: tuple[Stretch, ...], size: int
     ) -> Iterator[JoinedProgram]:
         """The programs of stretches, parameters in slices of a size and of half of it."""
         if all(stretch.fused for stretch in found):
@@ -137,19 +171,19 @@ class JoinedBuilder:
             self.clock.end()
             return
         base = self._base(blocks, found)
-        if base is None or self._too_long(base, 0.0 if seen else GRACE_S):
+        if base is None or self._too_long(base, 0.0 if self.seen else GRACE_S):
             return
         stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
         for slice_bytes in (size, size // 2):
-            key = (*((s.first, s.stop, s.layout_key) for s in found), slice_bytes)
-            if key in seen or slice_bytes * MOST_SLICES < self.parameter_bytes:
+            key = _key(found, slice_bytes)
+            if key in self.seen or slice_bytes * MOST_SLICES < self.parameter_bytes:
                 continue
-            if seen and self._too_long(base):
+            if self.seen and self._too_long(base):
                 return
-            seen.add(key)
+            self.seen.add(key)
             self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
             with suppress(NoRoom):
-                yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes)
+                yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes, blocks)
 
     def _all_fused(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
@@ -157,7 +191,8 @@ class JoinedBuilder:
         """All of the network as fused groups, where no block of it runs in the pool."""
         base = self._base(blocks, found)
         if base is not None and not self._too_long(base, GRACE_S):
-            yield JoinedProgram(base, found, slice_bytes)
+            self.seen.add(_key(found, slice_bytes))
+            yield JoinedProgram(base, found, slice_bytes, blocks)
 
     def _too_late(self, found: tuple[Stretch, ...]) -> bool:
         """Whether fused parts that are not known yet, and the program, take more than is left."""
@@ -199,9 +234,14 @@ class JoinedBuilder:
             only = part is self.graph and len(part.operators) > MOST_OPERATORS
             share = work / max(1, whole) * (1.0 if only else FUSED_SHARE)
             left_s = self.clock.left_s + GRACE_S / 2 - WRITTEN_S * len(self.graph.operators)
-            limit_s = max(LEAST_FUSED_S, share * left_s)
-            options = {"objective": OBJECTIVE[self.objective], "time_limit": limit_s}
-            if self.objective != "latency":
+            limit_s = max(LEAST_FUSED_S, min(self.most_fused_s, share * left_s))
+            options: dict[str, Any] = {
+                "objective": OBJECTIVE[self.objective],
+                "time_limit": limit_s,
+            }
+            if wished := of_part(self.wishes, part):
+                options |= {"objective": "traffic", "wishes": wished}
+            elif self.objective != "latency":
                 options["joint"] = True
             try:
                 plan = find_planner(FUSION).plan(
@@ -215,3 +255,8 @@ class JoinedBuilder:
                 return None
             self.fused[key] = plan.program
         return self.fused[key]
+
+
+def _key(found: tuple[Stretch, ...], slice_bytes: int) -> tuple[object, ...]:
+    """What a program follows from."""
+    return (*((s.first, s.stop, s.layout_key) for s in found), slice_bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planners.core.options import Options, choice, flag
+from planners.core.options import Options, choice, flag, texts
 
 OBJECTIVES = ("latency", "traffic", "energy")
 
@@ -21,4 +21,7 @@ class JoinedOptions(Options):
         default=True,
         label="never worse than the other planners (others)",
         short="alone",
+    )
+    wishes: tuple[str, ...] = texts(
+        "'keep T', 'spill T', 'fuse A B' or 'split A B' each", place="none"
     )

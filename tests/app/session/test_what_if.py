@@ -84,8 +84,9 @@ def test_a_wish_takes_the_place_of_what_it_contradicts(
 def test_the_kinds_are_those_that_the_planners_know() -> None:
     from planners.cosma.model.constraints import KNOWN as COSMA
     from planners.fusion.partition.constraints import KNOWN as FUSION
+    from planners.joined.wishes import KNOWN as JOINED
 
-    assert {"cosma": COSMA, "fusion": FUSION} == KNOWN
+    assert {"cosma": COSMA, "fusion": FUSION, "joined": JOINED} == KNOWN
 
 
 def test_only_wishes_that_the_planner_knows_are_sent() -> None:
@@ -99,7 +100,7 @@ def test_only_wishes_that_the_planner_knows_are_sent() -> None:
     assert asked(problem) == []
     assert "wishes" not in options(problem)
     assert "wishes" not in options(Problem())
-    assert "Optimus does" in why_not_asked("fuse a b", "cosma")
+    assert "Optimus and joined do" in why_not_asked("fuse a b", "cosma")
     assert "COSMA and Optimus do" in why_not_asked("keep a", "overlap").split("; ")
 
 
@@ -210,7 +211,7 @@ def test_two_operators_are_tapped_one_after_the_other(session: Session) -> None:
 
 def test_a_wish_that_the_planner_does_not_know_says_so(session: Session) -> None:
     session.what_if.add("fuse conv2d cat")
-    assert "Optimus does" in session.work.notice
+    assert "Optimus and joined do" in session.work.notice
     assert session.problem.wishes == []
     session.problem.wishes = ["fuse conv2d cat"]
     assert "not asked: cosma knows no such wish" in words(sections(session))

@@ -1,0 +1,118 @@
+"""What a joined program is worth: a plan of it, replayed and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from planners.constraints.language import Wish, broken
+from planners.core.details import Details, LatencyClaim
+from planners.core.details.joined import FUSED, POOL, JoinedStretch
+from planners.core.graph import Graph
+from planners.core.plan import Plan
+from planners.core.registry import JOINED
+from planners.core.units import format_bytes
+from planners.joined.build import JoinedBuilder, JoinedProgram
+from planners.joined.options import JoinedOptions
+from planners.joined.stretches import Stretch
+from planners.simulator.account import account
+from planners.simulator.aim import Aim
+from planners.simulator.simulate import Trace, simulate
+
+SOLVER = "pool, groups, streams"
+SCOPE = "all plans of the problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A plan, its timing, what it is worth by the objective, and the wishes that it breaks."""
+
+    plan: Plan
+    trace: Trace
+    value: float
+    made: JoinedProgram
+    lost: tuple[Wish, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges programs of one problem."""
+
+    builder: JoinedBuilder
+    aim: Aim
+    chosen: JoinedOptions
+
+    def better(self, one: Judged, other: Judged) -> bool:
+        """Whether one plan breaks fewer wishes than another, or as many and is worth more."""
+        if len(one.lost) != len(other.lost):
+            return len(one.lost) < len(other.lost)
+        return self.aim.better(one.value, other.value)
+
+    def met(self, best: Judged) -> bool:
+        """Whether no plan of the problem is better."""
+        return not best.lost and not self.aim.better(self.aim.floor, best.value)
+
+    def of(self, made: JoinedProgram) -> Judged:
+        """A plan of a program, replayed and timed."""
+        builder, aim = self.builder, self.aim
+        graph, clock = builder.graph, builder.clock
+        moved = account(graph, made.program)
+        floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
+        proven = self.chosen.objective == "traffic"
+        claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(clock.left_s), proven)
+        told = tuple(_told(graph, stretch) for stretch in made.stretches)
+        plan = Plan(
+            planner=JOINED,
+            graph=graph,
+            machine=builder.machine,
+            budget_bytes=builder.budget_bytes,
+            program=made.program,
+            claims=claims,
+            options=self.chosen.values(),
+            notes=_notes(graph, made, told),
+            details=Details(stretches=told),
+        )
+        trace = simulate(plan)
+        if self.chosen.objective == "latency":
+            claim = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)
+            plan = replace(plan, details=replace(plan.details, latency=claim))
+            if not claim.gap:
+                plan = replace(plan, claims=replace(claims, status="optimal"))
+        lost = broken(plan, builder.wishes)
+        return Judged(plan, trace, aim.value(plan, trace), made, tuple(lost))
+
+
+def _told(graph: Graph, stretch: Stretch) -> JoinedStretch:
+    """How a stretch runs, and why so."""
+    ops = graph.operators
+    first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
+    if not stretch.fused:
+        why = "a way in the pool was found within the budget: its maps stay on chip"
+        return JoinedStretch(first, last, POOL, why)
+    blocks = f"{stretch.blocks} block{'s' if stretch.blocks != 1 else ''}"
+    if stretch.unfit == stretch.blocks:
+        why = f"no way in the pool was found within the budget ({blocks})"
+    elif stretch.unfit:
+        why = (
+            f"for {stretch.unfit} of {blocks} no way in the pool was found within the budget, and "
+            "what lies between would cross twice more"
+        )
+    else:
+        why = f"estimated quicker than in the pool ({blocks})"
+    return JoinedStretch(first, last, FUSED, why)
+
+
+def _notes(graph: Graph, made: JoinedProgram, told: Sequence[JoinedStretch]) -> tuple[str, ...]:
+    """What runs how."""
+    runs = (
+        f"{s.how}: {s.first} to {s.last}" if s.first != s.last else f"{s.how}: {s.first}"
+        for s in told
+    )
+    streamed = f"the pool's parameters stream in slices of {format_bytes(made.slice_bytes)} at most"
+    pooled = any(s.how == POOL for s in told)
+    return (
+        f"parameters {'counted' if made.slice_bytes else 'read in place'}, {graph.width_words}, "
+        f"granularity {graph.granularity}",
+        f"joined of {len(told)} stretch{'es' if len(told) != 1 else ''} ({'; '.join(runs)})",
+        *([streamed] if made.slice_bytes and pooled else []),
+    )

@@ -1,0 +1,185 @@
+"""Better plans near a good one: its blocks run another way, one after the other.
+
+Which block runs how was chosen by estimated seconds. A move puts another way of a block, or of
+several that run as one, in its place; the program is made and timed, and kept where it is better:
+until no single move is, or the time is over. Among the ways are those in a part of the pool, which
+leave room for parameters that come early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from planners.constraints.language import Wish
+from planners.core.details.joined import JoinedStretch
+from planners.core.program import Compute
+from planners.joined.build import JoinedBuilder
+from planners.joined.judge import Judge, Judged
+from planners.joined.stretches import Stretch, counted, joined_steps
+from planners.overlap.search.chain import ChainWay
+from planners.simulator.ground.interval_columns import columns_of_intervals
+
+PARTS = (1.0, 0.75, 0.5)
+"""Of the pool, that ways may need."""
+WAYS_SHARE = 0.05
+"""Of the time that is left, for the ways in each of these."""
+COMPUTE, ABOUT = "compute", 1.02
+"""The engine that runs operators; by how much its estimated seconds may be off."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Move:
+    """Operators `[first, stop)` in another way; as fused groups where there is none."""
+
+    first: int
+    stop: int
+    way: ChainWay | None = None
+
+    def made(self, found: Sequence[Stretch], marks: Sequence[int]) -> list[Stretch] | None:
+        """The stretches after it; None where they are the same, or have a way over its ends."""
+        steps = list(_steps(found, marks))
+        inside = [step for step in steps if self.first <= step.first < self.stop]
+        ends = inside and (inside[0].first, inside[-1].stop) == (self.first, self.stop)
+        if not ends or [step.way for step in inside] == [self.way]:
+            return None
+        before = [step for step in steps if step.stop <= self.first]
+        after = [step for step in steps if step.first >= self.stop]
+        moved: tuple[Stretch, ...] = ()
+        for step in reversed([*before, self, *after]):
+            moved = joined_steps((step.first, step.stop, step.way), moved)
+        return [*moved]
+
+
+def _steps(found: Sequence[Stretch], marks: Sequence[int]) -> Iterator[Move]:
+    """The ways of stretches, and their blocks that run as fused groups."""
+    for stretch in found:
+        if stretch.fused:
+            ends = [mark for mark in marks if stretch.first <= mark <= stretch.stop]
+            yield from (Move(first, stop) for first, stop in pairwise(ends))
+        yield from (Move(way.first, way.stop, way) for way in stretch.ways)
+
+
+class LocalSearch:
+    """Moves from a plan to better ones while there is time."""
+
+    def __init__(self, builder: JoinedBuilder, judge: Judge, best: Judged) -> None:
+        self.builder, self.judge, self.best = builder, judge, best
+        self.marks = best.made.blocks.marks
+        self.ways = list(self._ways())
+        self.costs: list[tuple[float, Move]] = []
+        """How much worse than the best plan each move from it was, as a share."""
+
+    def run(self) -> Judged:
+        """The best plan found; its stretches say what the next best way of a block costs."""
+        moves, left = self._moves(), True
+        while left:
+            left = False
+            for number, move in enumerate(moves, 1):
+                if self.builder.clock.expired():
+                    return self._told()
+                claims = self.best.plan.claims
+                self.builder.clock.report(
+                    f"other ways of blocks, {number} of {len(moves)}",
+                    claims.offchip_bytes,
+                    claims.bound_bytes,
+                )
+                left = self._better(move) or left
+                if self.judge.met(self.best):
+                    return self.best
+        return self._told()
+
+    def _better(self, move: Move) -> bool:
+        """Whether a move gives a better plan, which then is the best."""
+        found = move.made(self.best.made.stretches, self.marks)
+        if found is None or self._hopeless(move):
+            return False
+        stretches = tuple(counted(stretch, self.marks, self.ways) for stretch in found)
+        made = self.builder.again(self.best.made, stretches)
+        if made is None:
+            return False
+        trial = self.judge.of(made)
+        if not self.judge.better(trial, self.best):
+            if len(trial.lost) == len(self.best.lost):
+                self.costs.append((trial.value / self.best.value - 1, move))
+            return False
+        self.best, self.costs = trial, []
+        return True
+
+    def _hopeless(self, move: Move) -> bool:
+        """Whether a way in the pool alone has the engine busy for longer than the plan takes."""
+        best, cost = self.best, self.best.made.blocks.cost
+        if move.way is None or best.lost or self.judge.chosen.objective != "latency":
+            return False
+        steps = _steps(best.made.stretches, self.marks)
+        ways = [step.way for step in steps if move.first <= step.first < move.stop]
+        before = sum(cost.seconds(run) for way in ways if way for run in way.runs)
+        after = sum(map(cost.seconds, move.way.runs))
+        busy_s = best.trace.busy_s.get(COMPUTE, 0.0) - before + after
+        return None not in ways and busy_s > ABOUT * best.value
+
+    def _ways(self) -> Iterator[ChainWay]:
+        """All ways of blocks in the pool, and in parts of it; each once."""
+        known = set()
+        for part in PARTS:
+            tight = self.builder.blocks(self.best.made.blocks.slice_bytes, WAYS_SHARE, part)
+            for way in tight.ways():
+                key = (way.first, way.stop, Stretch(0, 0, (way,)).layout_key)
+                if key not in known:
+                    known.add(key)
+                    yield way
+
+    def _moves(self) -> list[Move]:
+        """To fused groups for wishes; to each way, those first where most is waited for; to fused
+        groups."""
+        waits = _waits(self.best)
+        moves = [Move(way.first, way.stop, way) for way in self.ways]
+        moves.sort(key=lambda move: -sum(waits[move.first : move.stop]))
+        fused = [Move(first, stop) for first, stop in pairwise(self.marks)]
+        return [*map(self._wished, self.best.lost), *moves, *fused]
+
+    def _wished(self, wish: Wish) -> Move:
+        """All blocks that a wish is about as fused groups, which may keep to it."""
+        graph, places = self.builder.graph, list[int]()
+        for name in wish.names:
+            users = [*graph.consumers.get(name, ()), graph.producer.get(name, -1)]
+            places += [graph.index[name]] if name in graph.index else [p for p in users if p >= 0]
+        steps = list(_steps(self.best.made.stretches, self.marks))
+        first = max(step.first for step in steps if step.first <= min(places))
+        return Move(first, min(step.stop for step in steps if step.stop > max(places)))
+
+    def _told(self) -> Judged:
+        """The best plan; its stretches say what the next best way of a block of theirs costs."""
+        best, names = self.best, [op.name for op in self.builder.graph.operators]
+        told = []
+        for stretch, said in zip(best.made.stretches, best.plan.details.stretches, strict=True):
+            inside = [c for c in self.costs if stretch.first <= c[1].first < stretch.stop]
+            told.append(_with_next(said, inside, names) if inside else said)
+        details = replace(best.plan.details, stretches=tuple(told))
+        return replace(best, plan=replace(best.plan, details=details))
+
+
+def _with_next(
+    said: JoinedStretch, costs: Sequence[tuple[float, Move]], names: Sequence[str]
+) -> JoinedStretch:
+    """What is said of a stretch, with what other ways of its blocks cost."""
+    cost, move = min(costs, key=lambda found: found[0])
+    where = " to ".join(dict.fromkeys((names[move.first], names[move.stop - 1])))
+    how = "another way in the pool" if move.way else "as fused groups"
+    tried = f"{len(costs)} other ways" if len(costs) > 1 else "one other way"
+    more = f"{cost:.2%} more" if cost > 0 else "as much"
+    why = f"{said.why}; of {tried} of a block the next best ({where}: {how}) costs {more}"
+    return replace(said, why=why)
+
+
+def _waits(judged: Judged) -> list[float]:
+    """Seconds for which each operator's computation was held up."""
+    graph, instructions = judged.plan.graph, tuple(judged.plan.program.instructions)
+    columns = columns_of_intervals(judged.trace.intervals)
+    waits = [0.0] * len(graph.operators)
+    for at, stall_s in zip(columns.instruction.tolist(), columns.stall_s.tolist(), strict=True):
+        item = instructions[at]
+        if stall_s and isinstance(item, Compute):
+            waits[graph.index[item.operator]] += stall_s
+    return waits

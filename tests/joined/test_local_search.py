@@ -1,0 +1,97 @@
+"""Moves from joined plans: whole sequences of ways, never a worse plan, what others would cost."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+import planners as sp
+from planners.core.floors import ProblemFloors
+from planners.core.machine import load_machine, with_scratchpad
+from planners.core.progress import Clock
+from planners.joined.build import JoinedBuilder
+from planners.joined.judge import Judge, Judged
+from planners.joined.local_search import LocalSearch
+from planners.joined.options import JoinedOptions
+from planners.simulator.aim import Aim
+from tests.joined.networks import graph_of
+
+
+def begun(budget: int, weights: str = "counted", limit_s: float = 40.0) -> tuple[Judge, Judged]:
+    """The first joined program of a network, and what judges those near it."""
+    graph, machine = graph_of(side=24), load_machine("npu_small")
+    chosen = JoinedOptions.of({"objective": "latency", "weights": weights, "others": False})
+    aim = Aim("latency", ProblemFloors(graph, machine, weights), budget)
+    builder = JoinedBuilder(
+        graph,
+        with_scratchpad(machine, budget),
+        budget,
+        "latency",
+        Clock(limit_s),
+        in_place=weights == "in-place",
+    )
+    judge = Judge(builder, aim, chosen)
+    return judge, judge.of(next(builder.programs()))
+
+
+def test_after_any_moves_every_operator_runs_once_and_in_order() -> None:
+    judge, first = begun(9000)
+    search, rng = LocalSearch(judge.builder, judge, first), Random(3)
+    marks, found = search.marks, list(first.made.stretches)
+    moves, done = search._moves(), 0
+    for _ in range(300):
+        move = rng.choice(moves)
+        after = move.made(found, marks)
+        if after is None:
+            continue
+        found, done = after, done + 1
+        assert (found[0].first, found[-1].stop) == (0, marks[-1])
+        assert all(a.stop == b.first and a.fused != b.fused for a, b in pairwise(found))
+        for stretch in found:
+            ends = [stretch.first, *(way.stop for way in stretch.ways)]
+            begins = [*(way.first for way in stretch.ways), stretch.stop]
+            assert stretch.fused or ends == begins
+        assert any(move.way in stretch.ways for stretch in found) or move.way is None
+    assert done > 50
+
+
+@pytest.mark.parametrize(("budget", "weights"), [(6000, "counted"), (9000, "in-place")])
+def test_no_single_move_from_what_is_found_is_better(budget: int, weights: str) -> None:
+    judge, first = begun(budget, weights)
+    search = LocalSearch(judge.builder, judge, first)
+    best = search.run()
+    assert best.value <= first.value
+    assert sp.check(best.plan).peak_bytes <= budget
+    assert sp.simulate(best.plan).makespan_s == pytest.approx(best.value)
+    assert not judge.builder.clock.ended
+    judge.builder.seen.clear()
+    again = LocalSearch(judge.builder, judge, best)
+    assert not any(again._better(move) for move in again._moves())
+    said = [stretch.why for stretch in best.plan.details.stretches]
+    assert judge.met(best) or any("the next best (" in why for why in said)
+    assert min((cost for cost, _ in search.costs), default=0.0) >= -1e-9
+
+
+def test_a_worse_plan_is_made_better() -> None:
+    """Begun where all blocks run as fused groups but the last."""
+    judge, first = begun(14_000)
+    search = LocalSearch(judge.builder, judge, first)
+    found = list(first.made.stretches)
+    for start, stop in pairwise(search.marks[:-1]):
+        move = next(m for m in search._moves() if (m.first, m.stop, m.way) == (start, stop, None))
+        found = move.made(found, search.marks) or found
+    made = judge.builder.again(first.made, tuple(found))
+    assert made is not None
+    bad = judge.of(made)
+    assert judge.better(first, bad)
+    judge.builder.seen.clear()
+    best = LocalSearch(judge.builder, judge, bad).run()
+    assert judge.better(best, bad)
+
+
+def test_without_time_the_plan_stays() -> None:
+    judge, first = begun(9000)
+    judge.builder.clock = Clock(0.0)
+    assert LocalSearch(judge.builder, judge, first).run().plan.program == first.plan.program
