@@ -49,7 +49,10 @@ def _ran(shown: Shown, step: int) -> list[Sentence]:
     reads = dict.fromkeys(o.piece.tensor for run in runs for o in run.reads)
     writes = dict.fromkeys(o.piece.tensor for run in runs for o in run.writes)
     parts = f" in {len(runs)} parts" if len(runs) > 1 else ""
-    what = f"{operator.kind} of {operator.block}" if operator.block else operator.kind
+    what = operator.kind
+    if operator.block:  # The kind is most often what the name begins with.
+        said = name.startswith(operator.kind)
+        what = operator.block if said else f"{operator.kind} of {operator.block}"
     text = f"{name} ({what}) ran{parts}: read {_sizes(shown, reads)}"
     return [Sentence("ran", f"{text}, wrote {_sizes(shown, writes)}.")]
 
