@@ -121,8 +121,9 @@ def plan(
     offer = _chosen(graph, offers, budget_bytes, chosen.objective)
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
-    if instructions(graph, layout) > most_in_time(clock) and chosen.objective == "macs":
-        layout = _coarser(graph, machine, budget_bytes, offer, chosen, clock).layout()
+    if instructions(graph, layout) > most_in_time(clock) and chosen.objective != "latency":
+        within = offer.ram_bytes if chosen.objective == "ram" else budget_bytes
+        layout = _coarser(graph, machine, within, offer, chosen, clock).layout()
     refuse_too_long(instructions(graph, layout), REMEDY)
     return finished(graph, machine, budget_bytes, layout, offer.bound_bytes, offers, chosen, clock)
 
