@@ -22,8 +22,9 @@ class Server:
     Its cache is empty: what is measured is planned, and known only once it was.
     """
 
-    def __init__(self, page: str = "app/main.py") -> None:
-        self.page = page
+    def __init__(self, page: str = "app/main.py", root: Path = ROOT) -> None:
+        """`root`: the checkout that is served."""
+        self.page, self.root = page, root
 
     def __enter__(self) -> Self:
         with socket.socket() as probe:
@@ -38,8 +39,8 @@ class Server:
                 self.page,
                 f"--port={port}",
             ],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "SPILLWAY_CACHE": self.cache.name},
+            cwd=self.root,
+            env={**os.environ, "PYTHONPATH": str(self.root), "SPILLWAY_CACHE": self.cache.name},
             stdout=self.log,
             stderr=subprocess.STDOUT,
         )
