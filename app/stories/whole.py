@@ -158,7 +158,15 @@ def _held(shown: Shown, step: int) -> list[Sentence]:
 
 
 def _sizes(shown: Shown, names: Iterable[str]) -> str:
-    listed = list(names)
+    """Tensors and their bytes, parameters as one where they are several."""
+    listed, graph = list(names), shown.graph
+    parameters = [name for name in listed if graph.tensors[name].kind == "parameter"]
+    if several := len(parameters) > 1:
+        listed = [name for name in listed if name not in parameters]
     named = [f"{name} ({size_words(shown, name)})" for name in listed[:NAMED]]
-    rest = [f"{len(listed) - NAMED} more"] if len(listed) > NAMED else []
-    return " and ".join([*named, *rest]) if listed else "nothing"
+    if len(listed) > NAMED:
+        named.append(f"{len(listed) - NAMED} more")
+    if several:
+        size = format_bytes(sum(map(graph.size_bytes, parameters)))
+        named.append(f"{len(parameters)} parameters ({size})")
+    return " and ".join(named) if named else "nothing"

@@ -22,6 +22,12 @@ class JoinedOptions(Options):
         label="never worse than the other planners (others)",
         short="alone",
     )
+    improve: bool = flag(
+        "in the time that is left run blocks other ways, one by one, where it gets better",
+        default=True,
+        label="better in all of the time (improve)",
+        short="not improved",
+    )
     wishes: tuple[str, ...] = texts(
         "'keep T', 'spill T', 'fuse A B' or 'split A B' each", place="none"
     )

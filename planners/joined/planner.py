@@ -68,6 +68,7 @@ def plan(
     Options: `objective` (`latency` in seconds on the machine's scoreboard, `traffic` off chip in
     bytes, `energy` in joules), `others` (the other planners are asked too, and the best plan of all
     is returned, so that it is never worse than what they find in their share of the time),
+    `improve` (in the time that is left blocks run other ways as long as that gives a better plan),
     `wishes` (`keep T`, `spill T`, `fuse A B`, `split A B`: the best plan found that keeps to them;
     the others are not asked), `time_limit` in seconds. Parameters count, or are read in place where
     `weights` says so. Raises `BudgetTooSmall` where no planner that is asked has a plan in the
@@ -124,7 +125,8 @@ def _best(builder: JoinedBuilder, judge: Judge) -> Judged | None:
         )
         if clock.expired() or judge.met(best):
             break
-    if best is None or judge.met(best) or not builder.larger:
+    wanted = judge.chosen.improve or (best is not None and best.lost)
+    if best is None or judge.met(best) or not (builder.larger and wanted):
         return best
     return LocalSearch(builder, judge, best).run()
 

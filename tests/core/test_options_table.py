@@ -16,7 +16,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def test_the_tables_of_options_are_up_to_date() -> None:
     text = (DOCS / "options.md").read_text(encoding="utf-8")
-    for name in ("cosma", "fusion", "overlap", "streaming", "auto"):
+    for name in ("cosma", "fusion", "overlap", "streaming", "joined", "auto"):
         options = sp.planners()[name].options
         assert options is not None
         assert f"## {name}\n\n{options_table(options)}\n" in text, "run `spillway options`"
