@@ -134,9 +134,8 @@ def take(folder: Path, checkout: Path, only: set[str]) -> int:
                     page.goto(f"{server.address}{state.query}{joint}theme={theme}")
                     page.locator(".card.name").first.wait_for(timeout=PATIENCE_MS)
                     calm(page)
-                    page.locator(".progress, progress").first.wait_for(
-                        state="hidden", timeout=PATIENCE_MS
-                    )
+                    busy = page.get_by_text("Planning ", exact=False).first
+                    busy.wait_for(state="hidden", timeout=PATIENCE_MS)
                     calm(page)
                     state.act(page)
                 except Error as error:
