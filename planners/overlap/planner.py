@@ -25,6 +25,7 @@ Proven: no split into these kernels that repeats no more work needs less RAM; of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,11 +40,10 @@ from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import LEFT_OUT
 from planners.core.writing import most_in_time, refuse_too_long
 from planners.overlap.cost.work import work
-from planners.overlap.emit.count import instructions
+from planners.overlap.emit.count import effort, instructions, operands
 from planners.overlap.emit.program import emit
 from planners.overlap.kernels.candidates import alone, ends
 from planners.overlap.kernels.levels import Cost
-from planners.overlap.model.dependences import Reach
 from planners.overlap.model.distance import MOST_SEGMENTS
 from planners.overlap.model.segments import Segments
 from planners.overlap.model.separable import streams
@@ -58,8 +58,8 @@ from planners.overlap.search.quickest import quick_layout
 from planners.simulator.account import account
 
 MOST_OPERANDS = 200_000
-SAMPLES = 50
 COARSER_S = 2.0  # At least, for a layout of fewer instructions.
+LITTLE_MORE = (1.0, 1.01, 1.05)  # Times the least RAM, where a program in that takes too long.
 REMEDY = "give it a larger budget and objective latency, which makes rows at once"
 NOTE_BOUND = (
     "objective and bound are bytes of RAM; the bound holds over all splits of the network's blocks "
@@ -121,9 +121,8 @@ def plan(
     offer = _chosen(graph, offers, budget_bytes, chosen.objective)
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
-    if instructions(graph, layout) > most_in_time(clock) and chosen.objective != "latency":
-        within = offer.ram_bytes if chosen.objective == "ram" else budget_bytes
-        layout = _coarser(graph, machine, within, offer, chosen, clock).layout()
+    if effort(graph, layout) > most_in_time(clock) and chosen.objective != "latency":
+        layout = _coarser(graph, machine, budget_bytes, offer, chosen, clock).layout()
     refuse_too_long(instructions(graph, layout), REMEDY)
     return finished(graph, machine, budget_bytes, layout, offer.bound_bytes, offers, chosen, clock)
 
@@ -136,17 +135,23 @@ def _coarser(
     chosen: OverlapOptions,
     clock: Clock,
 ) -> LayoutOffer:
-    """An offer of fewer instructions that repeats no more work, or the same if none is found."""
+    """An offer of fewer instructions that repeats no more work, or the same if none is found.
+
+    Where the least RAM is asked for, in a little more of it.
+    """
     clock.end()
     own = clock if clock.left_s > COARSER_S or clock.stopped else Clock(COARSER_S)
-    try:
-        (other, *_) = _quick(graph, machine, budget_bytes, chosen, own)
-    except BudgetTooSmall:
-        return offer
-    if other.extra_macs > offer.extra_macs or other.ram_bytes > budget_bytes:
-        return offer
-    lengths = [instructions(graph, each.layout()) for each in (offer, other)]
-    return other if lengths[1] < lengths[0] else offer
+    within = [budget_bytes]
+    if chosen.objective == "ram":
+        within = [min(budget_bytes, int(more * offer.ram_bytes)) for more in LITTLE_MORE]
+    for limit in within:
+        with suppress(BudgetTooSmall):
+            (other, *_) = _quick(graph, machine, limit, chosen, own)
+            efforts = [effort(graph, each.layout()) for each in (offer, other)]
+            fits = other.ram_bytes <= limit and other.extra_macs <= offer.extra_macs
+            if fits and efforts[1] < efforts[0]:
+                return other
+    return offer
 
 
 def _quick(
@@ -229,17 +234,7 @@ def tractable_distances(graph: Graph) -> dict[tuple[str, str], int]:
 
 def _too_many(graph: Graph, op: Operator) -> bool:
     many = Segments(graph, op.outputs[0]).count > MOST_SEGMENTS
-    return many or _operands(graph, op) > MOST_OPERANDS
-
-
-def _operands(graph: Graph, op: Operator) -> int:
-    """About how many segments an operator names, one instruction for each segment of its output."""
-    total = 0
-    for name in op.inputs:
-        reach = Reach(graph, op, name)
-        some = range(0, reach.out.count, 1 + reach.out.count // SAMPLES)
-        total += reach.out.count * sum(len(reach.reads(i)) for i in some) // len(some)
-    return total
+    return many or operands(graph, op) > MOST_OPERANDS
 
 
 def of_point(graph: Graph, point: FrontPoint) -> LayoutOffer:

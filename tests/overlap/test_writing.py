@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import planners as sp
+from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
-from planners.overlap.emit.count import instructions
+from planners.overlap.emit.count import effort, instructions
 
 
 @pytest.mark.parametrize("objective", ["macs", "ram", "latency"])
@@ -29,6 +32,21 @@ def test_a_long_program_is_written_in_rows_where_these_fit(monkeypatch: pytest.M
     assert coarse.claims.status == "feasible"
     assert coarse.claims.peak_bytes <= coarse.budget_bytes
     assert any("the time limit" in note for note in coarse.notes)
+
+
+def test_the_least_memory_in_rows_where_segments_take_minutes_to_write() -> None:
+    """Products of tokens with channels last name each of their inputs for each of their outputs."""
+    graph = sp.load("convnext_tiny", input_shape=[[1, 3, 128, 128]])
+    plan = sp.plan(graph, "overlap", "MP", objective="ram", time_limit=3)
+    assert plan.claims.plan_s < 10
+    assert plan.claims.bound_bytes <= plan.claims.objective_bytes <= 1.05 * plan.claims.bound_bytes
+    assert plan.details.pool is not None
+    fine = replace(plan.details.pool.layout, runs=_by_pixel(plan.details.pool.layout.runs))
+    assert instructions(graph, plan.details.pool.layout) < effort(graph, fine) / 1000
+
+
+def _by_pixel(runs: tuple[KernelRun, ...]) -> tuple[KernelRun, ...]:
+    return tuple(replace(run, rows=0) for run in runs)
 
 
 def test_a_program_that_nothing_makes_short_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,21 +158,21 @@ class ParetoPanel(pn.viewable.Viewer):
             button(k.upper(), f"points-{k}", partial(self._picture, k)) for k in ("png", "svg")
         ]
         ways = alone("planners"), button("Close  ×", "close-planners", close)
-        head = pn.Row(title, csv, *kinds, *ways, **WIDE)
+        head = pn.Row(title, csv, *kinds, *ways, css_classes=["bar"], **WIDE)
         taps = {"a tap shows it": False, "a tap pins it": True}
         pick = switch(session, "taps_pin", taps, ["taps-pin"])
         pick.margin = (14, 6, 0, 6)
         axes = pn.Row(axis_select(session, "metric"), axis_select(session, "across"), pick)
-        axes.param.update(**WIDE)
-        left = pn.Column(axes, pn.pane.Bokeh(chart.figure, **WIDE), **WIDE)
+        axes.param.update(css_classes=["bar"], **WIDE)
+        left = pn.Column(axes, pn.pane.Bokeh(chart.figure, **WIDE), css_classes=["left"], **WIDE)
         asked = pn.Row(
             self.more, self.ask, self.sweep, self.stop, self.picture, align="end", **WIDE
         )
         right = pn.Column(
             self.chosen, asked, self.wrong, self.state, self.answer, self.table, self.list,
-            width=470, margin=(0, 4),
+            css_classes=["right"], width=470, margin=(0, 4),
         )  # fmt: skip
-        return pn.Column(head, pn.Row(left, right, **WIDE), **WIDE)
+        return pn.Column(head, pn.Row(left, right, css_classes=["sides"], **WIDE), **WIDE)
 
     def _picture(self, kind: str) -> None:
         name = file_word(str(self.session.charted.get("model", "network")))

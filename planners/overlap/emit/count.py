@@ -6,8 +6,13 @@ from math import prod
 
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.graph import Graph, Operator
+from planners.overlap.model.dependences import Reach
 from planners.overlap.model.rows import TensorRows
 from planners.overlap.model.segments import Segments
+
+SAMPLES = 50
+AN_INSTRUCTION = 12
+"""Operands that take as long to write as an instruction takes to be written, checked and timed."""
 
 
 def instructions(graph: Graph, layout: PoolLayout) -> int:
@@ -19,6 +24,24 @@ def instructions(graph: Graph, layout: PoolLayout) -> int:
         pieces = TensorRows(graph, tensor) if by_row else Segments(graph, tensor)
         loaded += 2 * pieces.count
     return loaded + sum(_of_run(graph, run) for run in layout.runs)
+
+
+def effort(graph: Graph, layout: PoolLayout) -> int:
+    """The same, where instructions that name many segments count for as long as they take."""
+    segments = [run for run in layout.runs if not run.rows and run.form in ("alone", "line")]
+    ops = [graph.operators[graph.index[name]] for run in segments for name in run.operators]
+    named = sum(operands(graph, op) for op in ops)
+    return instructions(graph, layout) + named // AN_INSTRUCTION
+
+
+def operands(graph: Graph, op: Operator) -> int:
+    """About how many segments an operator names, one instruction for each segment of its output."""
+    total = 0
+    for name in op.inputs:
+        reach = Reach(graph, op, name)
+        some = range(0, reach.out.count, 1 + reach.out.count // SAMPLES)
+        total += reach.out.count * sum(len(reach.reads(i)) for i in some) // len(some)
+    return total
 
 
 def _of_run(graph: Graph, run: KernelRun) -> int:
