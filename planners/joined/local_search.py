@@ -1,9 +1,9 @@
 """Better plans near a good one: its blocks run another way, one after the other.
 
-Which block runs how was chosen by estimated seconds. A move puts another way of a block, or of
+Which block runs how was chosen by estimated seconds. An exchange puts another way of a block, or of
 several that run as one, in its place; the program is made and timed, and kept where it is better:
-until no single move is, or the time is over. Among the ways are those in a part of the pool, which
-leave room for parameters that come early.
+until no single exchange is, or the time is over. Among the ways are those in a part of the pool,
+which leave room for parameters that come early.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMPUTE, ABOUT = "compute", 1.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Move:
+class Exchange:
     """Operators `[first, stop)` in another way; as fused groups where there is none."""
 
     first: int
@@ -52,48 +52,48 @@ class Move:
         return [*moved]
 
 
-def _steps(found: Sequence[Stretch], marks: Sequence[int]) -> Iterator[Move]:
+def _steps(found: Sequence[Stretch], marks: Sequence[int]) -> Iterator[Exchange]:
     """The ways of stretches, and their blocks that run as fused groups."""
     for stretch in found:
         if stretch.fused:
             ends = [mark for mark in marks if stretch.first <= mark <= stretch.stop]
-            yield from (Move(first, stop) for first, stop in pairwise(ends))
-        yield from (Move(way.first, way.stop, way) for way in stretch.ways)
+            yield from (Exchange(first, stop) for first, stop in pairwise(ends))
+        yield from (Exchange(way.first, way.stop, way) for way in stretch.ways)
 
 
 class LocalSearch:
-    """Moves from a plan to better ones while there is time."""
+    """Exchanges from a plan to better ones while there is time."""
 
     def __init__(self, builder: JoinedBuilder, judge: Judge, best: Judged) -> None:
         self.builder, self.judge, self.best = builder, judge, best
         self.marks = best.made.blocks.marks
         self.ways = list(self._ways())
-        self.costs: list[tuple[float, Move]] = []
-        """How much worse than the best plan each move from it was, as a share."""
+        self.costs: list[tuple[float, Exchange]] = []
+        """How much worse than the best plan each exchange from it was, as a share."""
 
     def run(self) -> Judged:
         """The best plan found; its stretches say what the next best way of a block costs."""
-        moves, left = self._moves(), True
+        exchanges, left = self._exchanges(), True
         while left:
             left = False
-            for number, move in enumerate(moves, 1):
+            for number, exchange in enumerate(exchanges, 1):
                 if self.builder.clock.expired():
                     return self._told()
                 claims = self.best.plan.claims
                 self.builder.clock.report(
-                    f"other ways of blocks, {number} of {len(moves)}",
+                    f"other ways of blocks, {number} of {len(exchanges)}",
                     claims.offchip_bytes,
                     claims.bound_bytes,
                 )
-                left = self._better(move) or left
+                left = self._better(exchange) or left
                 if self.judge.met(self.best):
                     return self.best
         return self._told()
 
-    def _better(self, move: Move) -> bool:
-        """Whether a move gives a better plan, which then is the best."""
-        found = move.made(self.best.made.stretches, self.marks)
-        if found is None or self._hopeless(move):
+    def _better(self, exchange: Exchange) -> bool:
+        """Whether an exchange gives a better plan, which then is the best."""
+        found = exchange.made(self.best.made.stretches, self.marks)
+        if found is None or self._hopeless(exchange):
             return False
         stretches = tuple(counted(stretch, self.marks, self.ways) for stretch in found)
         made = self.builder.again(self.best.made, stretches)
@@ -102,20 +102,20 @@ class LocalSearch:
         trial = self.judge.of(made)
         if not self.judge.better(trial, self.best):
             if len(trial.lost) == len(self.best.lost):
-                self.costs.append((trial.value / self.best.value - 1, move))
+                self.costs.append((trial.value / self.best.value - 1, exchange))
             return False
         self.best, self.costs = trial, []
         return True
 
-    def _hopeless(self, move: Move) -> bool:
+    def _hopeless(self, exchange: Exchange) -> bool:
         """Whether a way in the pool alone has the engine busy for longer than the plan takes."""
         best, cost = self.best, self.best.made.blocks.cost
-        if move.way is None or best.lost or self.judge.chosen.objective != "latency":
+        if exchange.way is None or best.lost or self.judge.chosen.objective != "latency":
             return False
         steps = _steps(best.made.stretches, self.marks)
-        ways = [step.way for step in steps if move.first <= step.first < move.stop]
+        ways = [step.way for step in steps if exchange.first <= step.first < exchange.stop]
         before = sum(cost.seconds(run) for way in ways if way for run in way.runs)
-        after = sum(map(cost.seconds, move.way.runs))
+        after = sum(map(cost.seconds, exchange.way.runs))
         busy_s = best.trace.busy_s.get(COMPUTE, 0.0) - before + after
         return None not in ways and busy_s > ABOUT * best.value
 
@@ -130,16 +130,16 @@ class LocalSearch:
                     known.add(key)
                     yield way
 
-    def _moves(self) -> list[Move]:
+    def _exchanges(self) -> list[Exchange]:
         """To fused groups for wishes; to each way, those first where most is waited for; to fused
         groups."""
         waits = _waits(self.best)
-        moves = [Move(way.first, way.stop, way) for way in self.ways]
-        moves.sort(key=lambda move: -sum(waits[move.first : move.stop]))
-        fused = [Move(first, stop) for first, stop in pairwise(self.marks)]
-        return [*map(self._wished, self.best.lost), *moves, *fused]
+        exchanges = [Exchange(way.first, way.stop, way) for way in self.ways]
+        exchanges.sort(key=lambda exchange: -sum(waits[exchange.first : exchange.stop]))
+        fused = [Exchange(first, stop) for first, stop in pairwise(self.marks)]
+        return [*map(self._wished, self.best.lost), *exchanges, *fused]
 
-    def _wished(self, wish: Wish) -> Move:
+    def _wished(self, wish: Wish) -> Exchange:
         """All blocks that a wish is about as fused groups, which may keep to it."""
         graph, places = self.builder.graph, list[int]()
         for name in wish.names:
@@ -147,7 +147,7 @@ class LocalSearch:
             places += [graph.index[name]] if name in graph.index else [p for p in users if p >= 0]
         steps = list(_steps(self.best.made.stretches, self.marks))
         first = max(step.first for step in steps if step.first <= min(places))
-        return Move(first, min(step.stop for step in steps if step.stop > max(places)))
+        return Exchange(first, min(step.stop for step in steps if step.stop > max(places)))
 
     def _told(self) -> Judged:
         """The best plan; its stretches say what the next best way of a block of theirs costs."""
@@ -161,12 +161,12 @@ class LocalSearch:
 
 
 def _with_next(
-    said: JoinedStretch, costs: Sequence[tuple[float, Move]], names: Sequence[str]
+    said: JoinedStretch, costs: Sequence[tuple[float, Exchange]], names: Sequence[str]
 ) -> JoinedStretch:
     """What is said of a stretch, with what other ways of its blocks cost."""
-    cost, move = min(costs, key=lambda found: found[0])
-    where = " to ".join(dict.fromkeys((names[move.first], names[move.stop - 1])))
-    how = "another way in the pool" if move.way else "as fused groups"
+    cost, exchange = min(costs, key=lambda found: found[0])
+    where = " to ".join(dict.fromkeys((names[exchange.first], names[exchange.stop - 1])))
+    how = "another way in the pool" if exchange.way else "as fused groups"
     tried = f"{len(costs)} other ways" if len(costs) > 1 else "one other way"
     more = f"{cost:.2%} more" if cost > 0 else "as much"
     why = f"{said.why}; of {tried} of a block the next best ({where}: {how}) costs {more}"

@@ -36,14 +36,14 @@ def begun(budget: int, weights: str = "counted", limit_s: float = 40.0) -> tuple
     return judge, judge.of(next(builder.programs()))
 
 
-def test_after_any_moves_every_operator_runs_once_and_in_order() -> None:
+def test_after_any_exchanges_every_operator_runs_once_and_in_order() -> None:
     judge, first = begun(9000)
     search, rng = LocalSearch(judge.builder, judge, first), Random(3)
     marks, found = search.marks, list(first.made.stretches)
-    moves, done = search._moves(), 0
+    exchanges, done = search._exchanges(), 0
     for _ in range(300):
-        move = rng.choice(moves)
-        after = move.made(found, marks)
+        exchange = rng.choice(exchanges)
+        after = exchange.made(found, marks)
         if after is None:
             continue
         found, done = after, done + 1
@@ -53,7 +53,7 @@ def test_after_any_moves_every_operator_runs_once_and_in_order() -> None:
             ends = [stretch.first, *(way.stop for way in stretch.ways)]
             begins = [*(way.first for way in stretch.ways), stretch.stop]
             assert stretch.fused or ends == begins
-        assert any(move.way in stretch.ways for stretch in found) or move.way is None
+        assert any(exchange.way in stretch.ways for stretch in found) or exchange.way is None
     assert done > 50
 
 
@@ -68,7 +68,7 @@ def test_no_single_move_from_what_is_found_is_better(budget: int, weights: str) 
     assert not judge.builder.clock.ended
     judge.builder.seen.clear()
     again = LocalSearch(judge.builder, judge, best)
-    assert not any(again._better(move) for move in again._moves())
+    assert not any(again._better(exchange) for exchange in again._exchanges())
     said = [stretch.why for stretch in best.plan.details.stretches]
     assert judge.met(best) or any("the next best (" in why for why in said)
     assert min((cost for cost, _ in search.costs), default=0.0) >= -1e-9
@@ -80,8 +80,10 @@ def test_a_worse_plan_is_made_better() -> None:
     search = LocalSearch(judge.builder, judge, first)
     found = list(first.made.stretches)
     for start, stop in pairwise(search.marks[:-1]):
-        move = next(m for m in search._moves() if (m.first, m.stop, m.way) == (start, stop, None))
-        found = move.made(found, search.marks) or found
+        exchange = next(
+            m for m in search._exchanges() if (m.first, m.stop, m.way) == (start, stop, None)
+        )
+        found = exchange.made(found, search.marks) or found
     made = judge.builder.again(first.made, tuple(found))
     assert made is not None
     bad = judge.of(made)
