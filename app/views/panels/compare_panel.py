@@ -153,10 +153,11 @@ class Comparison(pn.viewable.Viewer):
         shelf = pn.Row(
             self.shelf,
             self.called,
-            button("Pin this plan  (p)", "keep-plan", pins.pin),
+            button("Pin this plan  (s)", "keep-plan", pins.pin),
             button("Swap  (c)", "swap-plan", pins.swap),
             button("Remove", "drop-plan", pins.unpin),
             self.file,
+            css_classes=["bar"],
             **WIDE,
         )
         for item in shelf.objects[2:]:
@@ -168,12 +169,14 @@ class Comparison(pn.viewable.Viewer):
             ),
             switch(session, "aligned", {name: name for name in ALIGNED}, ["aligned"]),
             button("Differences in the graph", "graph-differences", self._colour),
+            css_classes=["bar"],
             **WIDE,
         )
         filters = pn.Row(self.kind, self.sort, margin=0)
         left = pn.Column(self.totals, width=430, margin=(0, 8, 0, 0))
         right = pn.Column(filters, self.tensors, **WIDE)
-        return pn.Column(head, shelf, self.head, looks, pn.Row(left, right, **WIDE), **WIDE)
+        sides = pn.Row(left, right, css_classes=["sides"], **WIDE)
+        return pn.Column(head, shelf, self.head, looks, sides, **WIDE)
 
     def _colour(self) -> None:
         look = self.session.look

@@ -42,7 +42,7 @@ class ComparePanel(pn.viewable.Viewer):
     def __init__(self, session: Session, choose: object, height: int, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.pin = button("Pin this plan  (p)", "pin", session.pins.pin)
+        self.pin = button("Pin this plan  (s)", "pin", session.pins.pin)
         self.swap = button("Swap  (c)", "swap", session.pins.swap)
         self.drop = button("Let go", "unpin", session.pins.unpin)
         self.open = button("⤢", "open-compare", self._open)
