@@ -167,7 +167,7 @@ class StreamPanel(pn.viewable.Viewer):
             margin=0,
         )
         left = pn.Column(legend, pn.pane.Bokeh(self.front.figure, **wide), **wide)
-        return [pn.Row(left, right, **wide)]
+        return [pn.Row(left, right, css_classes=["sides"], **wide)]
 
     def __panel__(self) -> pn.Column:
         return self.box

@@ -88,6 +88,7 @@ class PoolPanel(pn.viewable.Viewer):
             pn.pane.Bokeh(self.ring.figure, margin=(4, 2), width=246),
             pn.pane.Bokeh(self.bars.figure, **wide),
             pn.pane.Bokeh(self.front.figure, margin=0, width=270),
+            css_classes=["plots"],
             **wide,
         )
         return [pn.Row(legend, self.code, alone("pool"), **wide), plots]
