@@ -146,8 +146,9 @@ class LocalSearch:
             users = [*graph.consumers.get(name, ()), graph.producer.get(name, -1)]
             places += [graph.index[name]] if name in graph.index else [p for p in users if p >= 0]
         steps = list(_steps(self.best.made.stretches, self.marks))
-        first = max(step.first for step in steps if step.first <= min(places))
-        return Exchange(first, min(step.stop for step in steps if step.stop > max(places)))
+        begin, end = min(places, default=0), max(places, default=self.marks[-1] - 1)
+        first = max(step.first for step in steps if step.first <= begin)
+        return Exchange(first, min(step.stop for step in steps if step.stop > end))
 
     def _told(self) -> Judged:
         """The best plan; its stretches say what the next best way of a block of theirs costs."""

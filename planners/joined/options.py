@@ -26,7 +26,7 @@ class JoinedOptions(Options):
         "in the time that is left run blocks other ways, one by one, where it gets better",
         default=True,
         label="better in all of the time (improve)",
-        short="not improved",
+        short="quick",
     )
     wishes: tuple[str, ...] = texts(
         "'keep T', 'spill T', 'fuse A B' or 'split A B' each", place="none"
