@@ -10,7 +10,6 @@ from planners.overlap.model.dependences import Reach
 from planners.overlap.model.rows import TensorRows
 from planners.overlap.model.segments import Segments
 
-SAMPLES = 50
 AN_INSTRUCTION = 12
 """Operands that take as long to write as an instruction takes to be written, checked and timed."""
 
@@ -36,12 +35,7 @@ def effort(graph: Graph, layout: PoolLayout) -> int:
 
 def operands(graph: Graph, op: Operator) -> int:
     """About how many segments an operator names, one instruction for each segment of its output."""
-    total = 0
-    for name in op.inputs:
-        reach = Reach(graph, op, name)
-        some = range(0, reach.out.count, 1 + reach.out.count // SAMPLES)
-        total += reach.out.count * sum(len(reach.reads(i)) for i in some) // len(some)
-    return total
+    return sum(Reach(graph, op, name).about() for name in op.inputs)
 
 
 def _of_run(graph: Graph, run: KernelRun) -> int:

@@ -21,13 +21,15 @@ from planners.overlap.model.separable import look, rows_and_columns, streams
 
 Numbers = NDArray[np.int64]
 MOST_KNOWN = 5_000
+SAMPLES = 50
 _low_high: dict[Hashable, tuple[Numbers, Numbers]] = {}
+_about: dict[Hashable, int] = {}
 
 
-def _forget() -> None:
+def _forget(known: dict[Hashable, Any]) -> None:
     """Empty a full cache of what is known of operators of equal looks."""
-    if len(_low_high) >= MOST_KNOWN:
-        _low_high.clear()
+    if len(known) >= MOST_KNOWN:
+        known.clear()
 
 
 class Reach:
@@ -62,10 +64,25 @@ class Reach:
         a, b = self.columns[column]
         return [r * width + c for r in range(*self.rows[row]) for c in range(a, b)]
 
+    def about(self) -> int:
+        """About how many segments of the operand all segments of the output read, by a sample."""
+        if self._key not in _about:
+            _forget(_about)
+            some = range(0, self.out.count, 1 + self.out.count // SAMPLES)
+            read = sum(self._how_many(i) for i in some)
+            _about[self._key] = self.out.count * read // max(1, len(some))
+        return _about[self._key]
+
+    def _how_many(self, number: int) -> int:
+        if self.separable:
+            return len(self.reads(number))
+        box = self._box(number)
+        return 0 if box is None else self.source.touched(box)
+
     @property
     def _ends(self) -> tuple[Numbers, Numbers]:
         if self._key not in _low_high:
-            _forget()
+            _forget(_low_high)
             _low_high[self._key] = self._bounds()
         return _low_high[self._key]
 

@@ -48,24 +48,27 @@ class Segments:
 
     def within(self, box: Box) -> list[int]:
         """The numbers of the segments that a box touches, ascending."""
-        if self.spatial:
-            axes: tuple[tuple[int, int], ...] = (box[0], box[2], box[3])
-        else:
-            axes = box[:-1]
         numbers = [0]
-        for (start, stop), size in zip(axes, self.grid, strict=True):
+        for (start, stop), size in zip(self._axes(box), self.grid, strict=True):
             numbers = [number * size + i for number in numbers for i in range(start, stop)]
         return numbers
 
+    def touched(self, box: Box) -> int:
+        """How many segments a box touches."""
+        return prod(max(0, stop - start) for start, stop in self._axes(box))
+
     def ends(self, box: Box) -> tuple[int, int]:
         """The least and the largest segment that a box touches; `count` and -1 for none."""
-        axes = (box[0], box[2], box[3]) if self.spatial else box[:-1]
         low = high = 0
-        for (start, stop), size in zip(axes, self.grid, strict=True):
+        for (start, stop), size in zip(self._axes(box), self.grid, strict=True):
             if start >= stop:
                 return self.count, -1
             low, high = low * size + start, high * size + stop - 1
         return low, high
+
+    def _axes(self, box: Box) -> Box:
+        """A box without its channels."""
+        return (box[0], box[2], box[3]) if self.spatial else box[:-1]
 
     def operand(self, number: int, memory: str, offset: int, pitch: int = 0) -> Operand:
         """A segment of a tensor that lies at this offset of a memory, `pitch` bytes from the next.
