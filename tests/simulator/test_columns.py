@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -274,8 +275,11 @@ def test_boxes_fill_a_whole_where_each_element_is_in_one(seed: int, cuts: int, h
     assert filled.tolist() == [bool((counts[1:SIDE, :SIDE, :2] == 1).all()), True]
 
 
+@pytest.mark.parametrize("many", [0, columns.MANY_PAIRS])
 @given(seed=st.integers(0, 10**9), rank=st.integers(1, 3))
-def test_what_an_instruction_needs_is_covered_by_its_own_reads_or_not(seed: int, rank: int) -> None:
+def test_what_instructions_need_is_covered_by_their_own_reads_or_not(
+    many: int, seed: int, rank: int
+) -> None:
     draw = random.Random(seed)
 
     def box(within: int = 5) -> Box:
@@ -283,9 +287,11 @@ def test_what_an_instruction_needs_is_covered_by_its_own_reads_or_not(seed: int,
         return tuple((a, draw.randint(a + 1, within)) for a in low)
 
     reads = [(draw.randrange(3), box()) for _ in range(draw.randint(1, 9))]
-    need = box()
-    if draw.random() < 0.5:  # else chance seldom covers it
-        reads += [(0, part) for part in ([need] if draw.random() < 0.5 else halves(need, draw))]
+    needs = [(draw.randrange(2), box()) for _ in range(draw.randint(1, 3))]
+    for number, need in needs:
+        if draw.random() < 0.7:  # else chance seldom covers it
+            parts = [need] if draw.random() < 0.5 else halves(need, draw)
+            reads += [(number, part) for part in parts]
     bounds = np.array([sides for _, sides in reads], np.int64)
     table: Any = SimpleNamespace(
         tensors=["x"],
@@ -296,14 +302,19 @@ def test_what_an_instruction_needs_is_covered_by_its_own_reads_or_not(seed: int,
         stop=bounds[:, :, 1],
     )
     covers = columns._Covers(table)
-    start, stop = (np.array([[side[k] for side in need]]) for k in (0, 1))
-    covers.add(np.array([0]), "x", start, stop)
-    own = [sides for number, sides in reads if number == 0]
-    if own and not uncovered(need, joined(own)):
-        covers.check()
-    else:
-        with pytest.raises(Unsure):
+    start, stop = (np.array([[side[k] for side in need] for _, need in needs]) for k in (0, 1))
+    covers.add(np.array([number for number, _ in needs]), "x", start, stop)
+
+    def covered(number: int, need: Box) -> bool:
+        own = [sides for other, sides in reads if other == number]
+        return bool(own) and not uncovered(need, joined(own))
+
+    with patch.object(columns, "MANY_PAIRS", many):
+        if all(covered(*need) for need in needs):
             covers.check()
+        else:
+            with pytest.raises(Unsure):
+                covers.check()
 
 
 def halves(box: Box, draw: random.Random) -> list[Box]:

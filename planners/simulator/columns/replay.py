@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planners.core.access import share_of_macs
 from planners.core.boxes import Box, uncovered
@@ -42,6 +43,8 @@ from planners.simulator.ground.engines import Engines
 
 MANY_INSTRUCTIONS = 1000
 """From so many on, columns are quicker than one instruction after the other."""
+MANY_PAIRS = 8
+"""For so many pairs of a need and a read to each of them, needs that are just read are left out."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -315,12 +318,26 @@ class _Covers:
             require(tensor in self.numbers)
             self._check(self.numbers[tensor], instruction, start, stop)
 
+    def _is_read(self, key: Numbers, start: Numbers, stop: Numbers) -> NDArray[np.bool_]:
+        """Which needs are, edge by edge, what one read of their instruction has."""
+        table, rank, own = self.table, start.shape[1], np.isin(self.key, key)
+        rows = self.rows[own]
+        keys = np.concatenate((self.key[own], key))
+        starts = np.concatenate((table.start[rows, :rank], start))
+        stops = np.concatenate((table.stop[rows, :rank], stop))
+        _, which = distinct(keys, *starts.T, *stops.T)
+        return np.isin(which[len(rows) :], which[: len(rows)])
+
     def _check(self, tensor: int, instruction: Numbers, start: Numbers, stop: Numbers) -> None:
         table, rank = self.table, start.shape[1]
         key = instruction * len(table.tensors) + tensor
         first = np.searchsorted(self.key, key)
         counts = np.searchsorted(self.key, key, side="right") - first
         require(counts > 0)
+        if counts.sum() > MANY_PAIRS * (len(key) + counts.max(initial=0)):
+            other = ~self._is_read(key, start, stop)
+            key, start, stop = key[other], start[other], stop[other]
+            first, counts = first[other], counts[other]
         group = np.repeat(np.arange(len(key)), counts)
         begins = np.cumsum(counts) - counts
         rows = self.rows[np.arange(len(group)) - begins[group] + first[group]]
