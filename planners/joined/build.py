@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
+from time import perf_counter
 from typing import Any
 
 from planners.constraints.language import Wish
@@ -33,19 +34,20 @@ from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import Stretch, stretches
 from planners.joined.wishes import of_part
+from planners.overlap.emit.count import effort
 
 SLICES = (16, 8, 32, 4)
 """A slice of parameters is the budget over one of these; and half of such a slice."""
 MOST_SLICES = 2000
 """Smaller slices than so many of all parameters are not tried."""
-EACH_S = 3e-5
-"""Seconds, about, to write, replay and time an instruction of a program that is not loops."""
+EACH_S = 5e-5
+"""Seconds, about, to write, stream, replay and time an instruction that is not in loops."""
 BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.6
 """Of the time that is left, for the pool's blocks, and for fused groups."""
 MOVED_S = 1.0
 """Seconds at most for fused groups where one block of a program runs another way."""
 LEAST_FUSED_S = 0.3
-FUSED_S, WRITTEN_S = 7e-3, 6e-3
+FUSED_S, WRITTEN_S = 10e-3, 6e-3
 """Seconds, about, for an operator: to find its fused group, and to write, replay and time it."""
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
@@ -63,7 +65,10 @@ class JoinedProgram:
 
 @dataclass
 class JoinedBuilder:
-    """Makes joined programs of one problem; what they have in common is found once."""
+    """Makes joined programs of one problem; what they have in common is found once.
+
+    `alone`: no other planner is asked, so that fused groups are better than nothing.
+    """
 
     graph: Graph
     machine: Machine
@@ -71,12 +76,15 @@ class JoinedBuilder:
     objective: str
     clock: Clock
     in_place: bool = False
+    alone: bool = True
     wishes: tuple[Wish, ...] = ()
-    fused: dict[tuple[int, int], Program] = field(default_factory=dict)
+    fused: dict[tuple[int, int], Program | None] = field(default_factory=dict)
     too_small: BudgetTooSmall | None = None
     levels: KnownLevels = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
     most_fused_s: float = inf
+    took_s: float = 0.0
+    """Seconds to stream and judge the last program."""
 
     @property
     def whole(self) -> tuple[int, int]:
@@ -167,8 +175,13 @@ class JoinedBuilder:
             if self.whole not in self.fused:
                 yield from self._all_fused(blocks, found, size)
             return
-        if any(stretch.fused for stretch in found) and self._too_late(found):
+        if self._too_late(blocks, found):
             self.clock.end()
+            if self.alone and not self.seen and self.whole not in self.fused:
+                parts = sum(stretch.blocks for stretch in found)
+                unfit = sum(stretch.unfit for stretch in found)
+                all_fused = (Stretch(*self.whole, blocks=parts, unfit=unfit),)
+                yield from self._all_fused(blocks, all_fused, size)
             return
         base = self._base(blocks, found)
         if base is None or self._too_long(base, 0.0 if self.seen else GRACE_S):
@@ -178,31 +191,45 @@ class JoinedBuilder:
             key = _key(found, slice_bytes)
             if key in self.seen or slice_bytes * MOST_SLICES < self.parameter_bytes:
                 continue
-            if self.seen and self._too_long(base):
+            if self.seen and (self._too_long(base) or self._too_little(self.took_s)):
                 return
             self.seen.add(key)
             self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
+            began = perf_counter()
             with suppress(NoRoom):
                 yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes, blocks)
+            self.took_s = perf_counter() - began
 
     def _all_fused(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
     ) -> Iterator[JoinedProgram]:
         """All of the network as fused groups, where no block of it runs in the pool."""
         base = self._base(blocks, found)
-        if base is not None and not self._too_long(base, GRACE_S):
+        if base is not None:
             self.seen.add(_key(found, slice_bytes))
             yield JoinedProgram(base, found, slice_bytes, blocks)
 
-    def _too_late(self, found: tuple[Stretch, ...]) -> bool:
+    def _too_late(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> bool:
         """Whether fused parts that are not known yet, and the program, take more than is left."""
-        unknown = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
-        search_s = FUSED_S * sum(s.stop - s.first for s in unknown)
-        return search_s + WRITTEN_S * len(self.graph.operators) > self.clock.left_s + GRACE_S
+        left_s, seconds = self.clock.left_s + (0.0 if self.seen else GRACE_S), 0.0
+        for stretch in found:
+            operators = stretch.stop - stretch.first
+            if not stretch.fused:
+                part = part_of(self.graph, stretch.first, stretch.stop)
+                seconds += EACH_S * effort(part, blocks.layout(stretch.ways))
+            elif (program := self.fused.get((stretch.first, stretch.stop))) is not None:
+                seconds += EACH_S * size_of(items_of(program))
+            else:
+                seconds += (FUSED_S + WRITTEN_S) * operators
+        return seconds > left_s
 
     def _too_long(self, program: Program, grace_s: float = 0.0) -> bool:
         """Whether a program cannot be written and judged in the time that is left."""
-        if size_of(items_of(program)) * EACH_S <= self.clock.left_s + grace_s:
+        return self._too_little(size_of(items_of(program)) * EACH_S, grace_s)
+
+    def _too_little(self, seconds: float, grace_s: float = 0.0) -> bool:
+        """Whether less is left than so many seconds, which then ends the search."""
+        if seconds <= self.clock.left_s + grace_s:
             return False
         self.clock.end()
         return True
@@ -218,8 +245,8 @@ class JoinedBuilder:
                 programs.append(emitted(part, self.machine, layout))
                 continue
             program = self._fused(part, stretch, found)
-            if program is None:
-                return None
+            if program is None or alone:
+                return program
             programs.append(program)
         return consecutive(programs, self.machine, self.budget_bytes)
 
@@ -227,13 +254,15 @@ class JoinedBuilder:
         """A part as fused groups between host and host; a longer search where it is found anew."""
         key = (stretch.first, stretch.stop)
         if key not in self.fused:
+            self.fused[key] = None
             work = sum(op.macs for op in part.operators)
             others = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
-            whole = sum(op.macs for s in others for op in self.graph.operators[s.first : s.stop])
+            rest = [op for s in others for op in self.graph.operators[s.first : s.stop]]
+            whole = work + sum(op.macs for op in rest)
             # Of a small network the other ways want their time too.
             only = part is self.graph and len(part.operators) > MOST_OPERATORS
             share = work / max(1, whole) * (1.0 if only else FUSED_SHARE)
-            left_s = self.clock.left_s + GRACE_S / 2 - WRITTEN_S * len(self.graph.operators)
+            left_s = self.clock.left_s - WRITTEN_S * len(self.graph.operators)
             limit_s = max(LEAST_FUSED_S, min(self.most_fused_s, share * left_s))
             options: dict[str, Any] = {
                 "objective": OBJECTIVE[self.objective],
@@ -251,9 +280,8 @@ class JoinedBuilder:
                 if part is self.graph and isinstance(error, BudgetTooSmall):
                     self.too_small = error
                 return None
-            if self._too_long(plan.program, GRACE_S):
-                return None
-            self.fused[key] = plan.program
+            if part is self.graph or not self._too_long(plan.program, GRACE_S):
+                self.fused[key] = plan.program
         return self.fused[key]
 
 

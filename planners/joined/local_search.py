@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from time import perf_counter
 
 from planners.constraints.language import Wish
 from planners.core.details.joined import JoinedStretch
@@ -68,6 +69,8 @@ class LocalSearch:
         self.builder, self.judge, self.best = builder, judge, best
         self.marks = best.made.blocks.marks
         self.ways = list(self._ways())
+        self.longest_s = 0.0
+        """Seconds of the longest try: one is not begun where less is left."""
         self.costs: list[tuple[float, Exchange]] = []
         """How much worse than the best plan each exchange from it was, as a share."""
 
@@ -77,7 +80,7 @@ class LocalSearch:
         while left:
             left = False
             for number, exchange in enumerate(exchanges, 1):
-                if self.builder.clock.expired():
+                if self._over():
                     return self._told()
                 claims = self.best.plan.claims
                 self.builder.clock.report(
@@ -85,10 +88,20 @@ class LocalSearch:
                     claims.offchip_bytes,
                     claims.bound_bytes,
                 )
+                began = perf_counter()
                 left = self._better(exchange) or left
+                self.longest_s = max(self.longest_s, perf_counter() - began)
                 if self.judge.met(self.best):
                     return self.best
         return self._told()
+
+    def _over(self) -> bool:
+        """Whether the time is over, or what is left too little for another try."""
+        clock = self.builder.clock
+        if clock.left_s < self.longest_s:
+            clock.end()
+            return True
+        return clock.expired()
 
     def _better(self, exchange: Exchange) -> bool:
         """Whether an exchange gives a better plan, which then is the best."""

@@ -96,6 +96,7 @@ def plan(
         chosen.objective,
         part,
         in_place=aim.floors.weights == IN_PLACE,
+        alone=not others,
         wishes=wishes,
     )
     own = _best(builder, Judge(builder, aim, chosen))
@@ -126,7 +127,7 @@ def _best(builder: JoinedBuilder, judge: Judge) -> Judged | None:
         if clock.expired() or judge.met(best):
             break
     wanted = judge.chosen.improve or (best is not None and best.lost)
-    if best is None or judge.met(best) or not (builder.larger and wanted):
+    if best is None or judge.met(best) or not (builder.larger and wanted) or clock.expired():
         return best
     return LocalSearch(builder, judge, best).run()
 
