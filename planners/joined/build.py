@@ -138,6 +138,8 @@ class JoinedBuilder:
         if key in self.seen:
             return None
         self.seen.add(key)
+        if self._too_late(made.blocks, found):
+            return None
         self.most_fused_s = MOVED_S
         base = self._base(made.blocks, found)
         if base is None or self._too_long(base):
