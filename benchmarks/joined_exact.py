@@ -6,7 +6,8 @@ Random networks of at most six operators, with parameters, at budgets between wh
 need and what is all at once; weights counted, once by latency and once by traffic. Enumerated are
 all sequences of blocks, each as fused groups or in every split of it into runs of any number of
 rows that fits the pool, or joined with the blocks after it, and all sizes of slices that are tried:
-each a program, replayed and timed. Joined alone has the limit. Printed: where it is worse, by how
+each a program, replayed and timed. Fused groups are those that `fusion` finds, with the operators
+that run again. Joined alone has the limit. Printed: where it is worse, by how
 much; then in how many it is equal, and what the others cost. Exits 1 where it is better than what
 was enumerated.
 """
@@ -17,6 +18,7 @@ import argparse
 import random
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count, pairwise, product
 from math import exp, log
 from pathlib import Path
@@ -26,11 +28,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import planners as sp
 from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
+from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
-from planners.joined.build import SLICES, JoinedBuilder, JoinedProgram
+from planners.joined.build import BLOCKS_SHARE, SLICES, JoinedBuilder, JoinedProgram
+from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
-from planners.joined.planner import judged
 from planners.joined.pool import RoomyBlocks
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import Stretch
@@ -52,6 +55,9 @@ def ways(blocks: RoomyBlocks) -> Iterator[ChainWay]:
                     way = blocks._way(start, stop, runs)
                     if way is not None:
                         yield way
+        way = blocks.whole(blocks.marks[first], blocks.marks[first + 1])
+        if way is not None:
+            yield way
 
 
 def sequences(blocks: RoomyBlocks) -> Iterator[tuple[Stretch, ...]]:
@@ -88,26 +94,38 @@ def enumerated(graph: sp.Graph, machine: sp.Machine, budget: int, aim: Aim) -> f
     """The best value of all programs; None where there is none, or they are too many."""
     options = JoinedOptions(objective=aim.objective, others=False, weights=COUNTED)
     builder = JoinedBuilder(graph, machine, budget, aim.objective, Clock(3600.0))
-    best: float | None = None
+    judge, best = Judge(builder, aim, options), None
     for share in SLICES:
         size = max(1, budget // share)
-        blocks = builder._blocks(size)
+        blocks = builder.blocks(size, BLOCKS_SHARE)
         for number, found in zip(count(), sequences(blocks), strict=False):
             if number >= MOST_SEQUENCES:
                 return None
             base = builder._base(blocks, found)
             if base is None:
                 continue
-            stream = ParameterStream(graph, machine, base, budget)
-            for slice_bytes in (size, size // 2):
-                try:
-                    program = stream.streamed(slice_bytes)
-                except NoRoom:
-                    continue
-                made = JoinedProgram(program, found, slice_bytes)
-                value = judged(builder, made, aim, options).value
+            for program in streamed(graph, machine, base, budget, found, size):
+                value = judge.of(JoinedProgram(program, found, size, blocks)).value
                 best = value if best is None or aim.better(value, best) else best
     return best
+
+
+def streamed(
+    graph: sp.Graph,
+    machine: sp.Machine,
+    base: Program,
+    budget: int,
+    found: tuple[Stretch, ...],
+    size: int,
+) -> Iterator[Program]:
+    """The program with the pool's parameters in slices of a size, and of half of it."""
+    if all(stretch.fused for stretch in found):
+        yield base
+        return
+    stream = ParameterStream(graph, machine, base, budget)
+    for slice_bytes in (size, size // 2):
+        with suppress(NoRoom):
+            yield stream.streamed(slice_bytes)
 
 
 def networks(first: int) -> Iterator[tuple[int, sp.Graph]]:

@@ -14,26 +14,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from time import perf_counter
-from typing import Any
 
 from planners.constraints.language import Wish
-from planners.core.errors import BudgetTooSmall, SpillwayError
 from planners.core.graph import Graph
 from planners.core.loops import items_of, size_of
 from planners.core.machine import Machine
 from planners.core.program import Program
 from planners.core.progress import Clock
-from planners.core.registry import FUSION
-from planners.core.registry import planner as find_planner
 from planners.core.writing import GRACE_S
 from planners.joined.consecutive import consecutive
 from planners.joined.every import MOST_OPERATORS, every
+from planners.joined.fused import FusedPart, FusedParts
 from planners.joined.in_place import read_in_place
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import Stretch, stretches
-from planners.joined.wishes import of_part
 from planners.overlap.emit.count import effort
 
 SLICES = (16, 8, 32, 4)
@@ -46,11 +42,8 @@ BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.6
 """Of the time that is left, for the pool's blocks, and for fused groups."""
 MOVED_S = 1.0
 """Seconds at most for fused groups where one block of a program runs another way."""
-LEAST_FUSED_S = 0.3
 FUSED_S, WRITTEN_S = 10e-3, 6e-3
 """Seconds, about, for an operator: to find its fused group, and to write, replay and time it."""
-OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
-"""What fused groups are asked for, by what is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +71,18 @@ class JoinedBuilder:
     in_place: bool = False
     alone: bool = True
     wishes: tuple[Wish, ...] = ()
-    fused: dict[tuple[int, int], Program | None] = field(default_factory=dict)
-    too_small: BudgetTooSmall | None = None
     levels: KnownLevels = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
     most_fused_s: float = inf
     took_s: float = 0.0
     """Seconds to stream and judge the last program."""
+
+    @cached_property
+    def fused(self) -> FusedParts:
+        """Parts of the network as fused groups."""
+        return FusedParts(
+            self.graph, self.machine, self.budget_bytes, self.objective, self.clock, self.wishes
+        )
 
     @property
     def whole(self) -> tuple[int, int]:
@@ -174,12 +172,12 @@ class JoinedBuilder:
     ) -> Iterator[JoinedProgram]:
         """The programs of stretches, parameters in slices of a size and of half of it."""
         if all(stretch.fused for stretch in found):
-            if self.whole not in self.fused:
+            if self.whole not in self.fused.known:
                 yield from self._all_fused(blocks, found, size)
             return
         if self._too_late(blocks, found):
             self.clock.end()
-            if self.alone and not self.seen and self.whole not in self.fused:
+            if self.alone and not self.seen and self.whole not in self.fused.known:
                 parts = sum(stretch.blocks for stretch in found)
                 unfit = sum(stretch.unfit for stretch in found)
                 all_fused = (Stretch(*self.whole, blocks=parts, unfit=unfit),)
@@ -219,8 +217,8 @@ class JoinedBuilder:
             if not stretch.fused:
                 part = part_of(self.graph, stretch.first, stretch.stop)
                 seconds += EACH_S * effort(part, blocks.layout(stretch.ways))
-            elif (program := self.fused.get((stretch.first, stretch.stop))) is not None:
-                seconds += EACH_S * size_of(items_of(program))
+            elif fused := self.fused.known.get((stretch.first, stretch.stop)):
+                seconds += EACH_S * size_of(items_of(fused.program))
             else:
                 seconds += (FUSED_S + WRITTEN_S) * operators
         return seconds > left_s
@@ -246,45 +244,28 @@ class JoinedBuilder:
                 layout = blocks.layout(stretch.ways)
                 programs.append(emitted(part, self.machine, layout))
                 continue
-            program = self._fused(part, stretch, found)
-            if program is None or alone:
-                return program
-            programs.append(program)
+            fused = self._fused(stretch, found)
+            if fused is None or (not alone and self._too_long(fused.program, GRACE_S)):
+                return None
+            if alone:
+                return fused.program
+            programs.append(fused.program)
         return consecutive(programs, self.machine, self.budget_bytes)
 
-    def _fused(self, part: Graph, stretch: Stretch, found: tuple[Stretch, ...]) -> Program | None:
-        """A part as fused groups between host and host; a longer search where it is found anew."""
-        key = (stretch.first, stretch.stop)
-        if key not in self.fused:
-            self.fused[key] = None
-            work = sum(op.macs for op in part.operators)
-            others = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
-            rest = [op for s in others for op in self.graph.operators[s.first : s.stop]]
-            whole = work + sum(op.macs for op in rest)
-            # Of a small network the other ways want their time too.
-            only = part is self.graph and len(part.operators) > MOST_OPERATORS
-            share = work / max(1, whole) * (1.0 if only else FUSED_SHARE)
-            left_s = self.clock.left_s - WRITTEN_S * len(self.graph.operators)
-            limit_s = max(LEAST_FUSED_S, min(self.most_fused_s, share * left_s))
-            options: dict[str, Any] = {
-                "objective": OBJECTIVE[self.objective],
-                "time_limit": limit_s,
-            }
-            if wished := of_part(self.wishes, part):
-                options |= {"objective": "traffic", "wishes": wished}
-            elif self.objective != "latency":
-                options["joint"] = True
-            try:
-                plan = find_planner(FUSION).plan(
-                    part, self.machine, self.budget_bytes, options, lambda _: not self.clock.stopped
-                )
-            except SpillwayError as error:
-                if part is self.graph and isinstance(error, BudgetTooSmall):
-                    self.too_small = error
-                return None
-            if part is self.graph or not self._too_long(plan.program, GRACE_S):
-                self.fused[key] = plan.program
-        return self.fused[key]
+    def _fused(self, stretch: Stretch, found: tuple[Stretch, ...]) -> FusedPart | None:
+        """A stretch as fused groups; a longer search where it is found anew."""
+        own = range(stretch.first, stretch.stop)
+        unknown = [s for s in found if s.fused and (s.first, s.stop) not in self.fused.known]
+        rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
+        macs = [op.macs for op in self.graph.operators]
+        share = sum(macs[p] for p in own) / max(1, sum(macs[p] for p in rest))
+        written_s = WRITTEN_S * len(self.graph.operators)
+        left_s = self.clock.left_s - written_s
+        # Of a small network the other ways want their time too, and programs in other slices do.
+        only = (stretch.first, stretch.stop) == self.whole and self.larger
+        if not only and (1 - FUSED_SHARE) * left_s > written_s:
+            share *= FUSED_SHARE
+        return self.fused.find(stretch.first, stretch.stop, min(self.most_fused_s, share * left_s))
 
 
 def _key(found: tuple[Stretch, ...], slice_bytes: int) -> tuple[object, ...]:

@@ -60,7 +60,7 @@ class Judge:
         floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
         proven = self.chosen.objective == "traffic"
         claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(clock.left_s), proven)
-        told = tuple(_told(graph, stretch) for stretch in made.stretches)
+        told = tuple(_told(builder, stretch) for stretch in made.stretches)
         plan = Plan(
             planner=JOINED,
             graph=graph,
@@ -82,9 +82,9 @@ class Judge:
         return Judged(plan, trace, aim.value(plan, trace), made, tuple(lost))
 
 
-def _told(graph: Graph, stretch: Stretch) -> JoinedStretch:
+def _told(builder: JoinedBuilder, stretch: Stretch) -> JoinedStretch:
     """How a stretch runs, and why so."""
-    ops = graph.operators
+    ops = builder.graph.operators
     first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
     if not stretch.fused:
         why = "a way in the pool was found within the budget: its maps stay on chip"
@@ -99,6 +99,8 @@ def _told(graph: Graph, stretch: Stretch) -> JoinedStretch:
         )
     else:
         why = f"estimated quicker than in the pool ({blocks})"
+    if again := builder.fused.again(stretch.first, stretch.stop):
+        why += f"; {', '.join(again)} run again, which moves less than to spill what they make"
     return JoinedStretch(first, last, FUSED, why)
 
 

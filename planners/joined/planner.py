@@ -6,8 +6,9 @@ The whole method, in the order in which it decides:
    the budget's size, outputs over dying inputs (vMCU): whole, by rows, or several operators
    together by rows, whichever is quickest and leaves room for the parameters read meanwhile.
 2. `stretches`: a block that does not fit so runs as fused groups between host and host (Optimus);
-   which block runs how is a shortest path. `part` makes a stretch a network of its own,
-   `consecutive` makes one program of those of all stretches.
+   which block runs how is a shortest path. `part` makes a stretch a network of its own, `fused`
+   plans it, and has operators run again (`again`) where that is better than to spill what they
+   make; `consecutive` makes one program of those of all stretches.
 3. `streamed`: the pool's parameters come layer by layer (Demand Layering), in slices of output
    channels (`slices`) where they are large, each to bytes that are free early, and as early as the
    transfers before it allow. Several sizes of slices are tried (`build`).
@@ -134,12 +135,12 @@ def _best(builder: JoinedBuilder, judge: Judge) -> Judged | None:
 
 def _none(builder: JoinedBuilder) -> SpillwayError:
     """Why there is no plan where the other planners are not asked."""
-    if builder.too_small is None:
+    if builder.fused.too_small is None:
         return NoPlanFound(
             "joined: no way to run this network was found within the budget and the time: give it "
             "more, or ask the other planners too (others)"
         )
-    error = builder.too_small
+    error = builder.fused.too_small
     what = (error.need_bytes, error.have_bytes, error.operator, error.tensors)
     return BudgetTooSmall(*what, remedy=GROUPS_NEED)
 

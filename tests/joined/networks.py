@@ -65,3 +65,22 @@ def narrowing(seed: int = 0, side: int = 24) -> tuple[nn.Module, tuple[torch.Ten
 
 def graph_of(seed: int = 0, side: int = 24) -> sp.Graph:
     return sp.from_torch(*narrowing(seed, side))
+
+
+class Squeezing(nn.Module):
+    """Wide maps made of small ones, which are looked at as a whole before they are scaled."""
+
+    def __init__(self, channels: int = 2, times: int = 16) -> None:
+        super().__init__()
+        wide = times * channels
+        self.stem = nn.Conv2d(3, channels, 3, padding=1)
+        self.expand = nn.Conv2d(channels, wide, 1)
+        self.depth = nn.Conv2d(wide, wide, 3, padding=1, groups=wide)
+        self.squeeze, self.excite = nn.Conv2d(wide, channels, 1), nn.Conv2d(channels, wide, 1)
+        self.project = nn.Conv2d(wide, channels, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.stem(x))
+        x = torch.relu(self.depth(torch.relu(self.expand(x))))
+        scale = torch.relu(self.squeeze(x.mean((2, 3), keepdim=True)))
+        return self.project(x * torch.sigmoid(self.excite(scale)))

@@ -1,0 +1,138 @@
+"""Parts of a network as fused groups between host and host (Optimus), each found once.
+
+Where bytes are worth more than the work, some of what a part makes is computed again (`again`):
+chain after chain of operators, the one that may save most first, as long as the plan gets better.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from time import perf_counter
+from typing import Any
+
+from planners.constraints.language import Wish
+from planners.core.errors import BudgetTooSmall, SpillwayError
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.core.plan import Plan
+from planners.core.program import Program
+from planners.core.progress import Clock
+from planners.core.registry import FUSION
+from planners.core.registry import planner as find_planner
+from planners.joined.again import Chain, chains, of_originals, with_copies
+from planners.joined.part import part_of
+from planners.joined.wishes import of_part
+from planners.simulator.simulate import simulate
+
+LEAST_S = 0.3
+FIRST_SHARE = 0.6
+"""Of a part's time for its plan without copies, where it has chains that may run again and it is
+not seconds that count: few of them make a plan quicker."""
+OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
+"""What fused groups are asked for, by what is asked."""
+CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class FusedPart:
+    """The program of a part, and the operators that run again in it."""
+
+    program: Program
+    again: tuple[str, ...] = ()
+
+
+@dataclass
+class FusedParts:
+    """The parts of one network in one budget; `copies`: operators may run again."""
+
+    graph: Graph
+    machine: Machine
+    budget_bytes: int
+    objective: str
+    clock: Clock
+    wishes: tuple[Wish, ...] = ()
+    copies: bool = True
+    known: dict[tuple[int, int], FusedPart | None] = field(default_factory=dict)
+    too_small: BudgetTooSmall | None = None
+    """Why all of the network has no fused groups."""
+
+    def find(self, first: int, stop: int, limit_s: float = inf) -> FusedPart | None:
+        """Operators `[first, stop)` as fused groups, found in a limit where they are not known;
+        None where they have none."""
+        if (first, stop) not in self.known:
+            self.known[first, stop] = self._found(first, stop, max(LEAST_S, limit_s))
+        return self.known[first, stop]
+
+    def again(self, first: int, stop: int) -> tuple[str, ...]:
+        """The operators that run again in a part that is known."""
+        part = self.known.get((first, stop))
+        return part.again if part else ()
+
+    def _found(self, first: int, stop: int, limit_s: float) -> FusedPart | None:
+        began = perf_counter()
+        whole = (first, stop) == (0, len(self.graph.operators))
+        part = self.graph if whole else part_of(self.graph, first, stop)
+        again = [chain for chain in chains(part) if self._is_worth(part, chain)]
+        share = FIRST_SHARE if again and self.objective != "latency" else 1.0
+        try:
+            plan = self._plan(part, share * limit_s)
+        except SpillwayError as error:
+            if whole and isinstance(error, BudgetTooSmall):
+                self.too_small = error
+            return None
+        return self._with_copies(part, plan, again, began, limit_s)
+
+    def _with_copies(
+        self, part: Graph, plan: Plan, again: list[Chain], began: float, limit_s: float
+    ) -> FusedPart:
+        """The part with each chain run again that makes it better, while there is time."""
+        took_s = perf_counter() - began
+        worth, chosen, found = self._worth(plan), list[Chain](), FusedPart(plan.program)
+        for chain in again:
+            left_s = limit_s - (perf_counter() - began)
+            if left_s < took_s or self.clock.stopped:
+                break
+            network, names = with_copies(part, [*chosen, chain])
+            with suppress(SpillwayError):
+                other = self._plan(network, left_s)
+                value = self._worth(other)
+                program = of_originals(other.program, names)
+                if program is not None and value < worth * (1 - CLOSE):
+                    told = tuple(names[op.name] for op in network.operators if op.name in names)
+                    worth, found = value, FusedPart(program, told)
+                    chosen.append(chain)
+        return found
+
+    def _plan(self, part: Graph, limit_s: float) -> Plan:
+        options: dict[str, Any] = {
+            "objective": OBJECTIVE[self.objective],
+            "time_limit": max(LEAST_S, limit_s),
+        }
+        if wished := of_part(self.wishes, part):
+            options |= {"objective": "traffic", "wishes": wished}
+        elif self.objective != "latency":
+            options["joint"] = True
+        return find_planner(FUSION).plan(
+            part, self.machine, self.budget_bytes, options, lambda _: not self.clock.stopped
+        )
+
+    def _is_worth(self, part: Graph, chain: Chain) -> bool:
+        """Whether what a chain saves off chip is worth its work, by what is asked."""
+        if self.wishes or not self.copies:
+            return False
+        macs = sum(part.operators[position].macs for position in chain.positions)
+        host, machine = self.machine.memory(self.machine.offchip), self.machine
+        if self.objective == "latency":
+            return chain.saved_bytes / host.read_bytes_per_s > macs / machine.macs_per_s
+        if self.objective == "energy":
+            return chain.saved_bytes * host.read_pj_per_byte > macs * machine.mac_pj
+        return True
+
+    def _worth(self, plan: Plan) -> float:
+        """Bytes, joules or seconds: less is better."""
+        if self.objective == "traffic":
+            return plan.claims.offchip_bytes
+        trace = simulate(plan)
+        return trace.energy_j if self.objective == "energy" else trace.makespan_s
