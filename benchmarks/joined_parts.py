@@ -1,11 +1,13 @@
-"""What each part of a joined plan buys: its milliseconds with all of them, and with one taken away.
+"""What each part of a joined plan buys: its value with all of them, and with one taken away.
 
     python benchmarks/joined_parts.py --limit 6 mobilenet_v2:262144 resnet18:262144
+    python benchmarks/joined_parts.py --objective traffic efficientnet_b0:262144
 
-Cells as in `benchmarks/joined.py`, in bytes, weights counted, joined alone. Taken away: `overlap`
-(no output lies over a dying input), `slices` (an operator's parameters are there together),
-`early loads` (parameters are loaded just before they are read first), `the pool` (all runs as
-fused groups: the plan of `fusion`). Then the geometric mean of each over all together.
+Cells as in `benchmarks/joined.py`, in bytes, weights counted, joined alone; milliseconds, or MB of
+traffic. Taken away: `overlap` (no output lies over a dying input), `slices` (an operator's
+parameters are there together), `early loads` (parameters are loaded just before they are read
+first), `computing again` (what is spilled comes back), `the pool` (all runs as fused groups: the
+plan of `fusion`). Then the geometric mean of each over all together.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 import planners as sp
+from planners.joined.fused import FusedParts
 from planners.joined.pool import RoomyBlocks, RoomyLevels
 from planners.joined.streamed import ParameterStream
 
@@ -52,23 +55,32 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "without overlap": lambda: patch.object(RoomyLevels, "at", apart),
     "without slices": without_slices,
     "without early loads": lambda: patch.object(ParameterStream, "place", late),
+    "without computing again": lambda: patch.object(FusedParts, "_is_worth", lambda *_: False),
 }
 
 
-def seconds(graph: sp.Graph, planner: str, budget: int, limit_s: float) -> float | None:
-    """Of a plan of least latency; None where there is none."""
+def value(
+    graph: sp.Graph, planner: str, budget: int, objective: str, limit_s: float
+) -> float | None:
+    """The milliseconds or MB of a plan; None where there is none."""
     options: dict[str, Any] = {"others": False} if planner == "joined" else {}
-    asked = {"objective": "latency", "weights": "counted", "time_limit": limit_s, **options}
+    if planner == "fusion" and objective == "traffic":
+        options["joint"] = True
+    asked = {"objective": objective, "weights": "counted", "time_limit": limit_s, **options}
     try:
-        return sp.simulate(sp.plan(graph, planner, budget, machine="npu_small", **asked)).makespan_s
+        plan = sp.plan(graph, planner, budget, machine="npu_small", **asked)
     except sp.SpillwayError:
         return None
+    if objective == "traffic":
+        return 1e-6 * plan.claims.offchip_bytes
+    return 1e3 * sp.simulate(plan).makespan_s
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cells", nargs="+", metavar="MODEL:BYTES")
     parser.add_argument("--limit", type=float, default=6.0, help="seconds for each plan")
+    parser.add_argument("--objective", choices=("latency", "traffic"), default="latency")
     chosen = parser.parse_args()
     ratios: dict[str, list[float]] = {}
     for cell in chosen.cells:
@@ -76,14 +88,16 @@ def main() -> None:
         graph, found = sp.load(name), {}
         for part, taken in WITHOUT.items():
             with taken():
-                found[part] = seconds(graph, "joined", int(budget), chosen.limit)
-        found["without the pool"] = seconds(graph, "fusion", int(budget), chosen.limit)
+                found[part] = value(graph, "joined", int(budget), chosen.objective, chosen.limit)
+        fused = value(graph, "fusion", int(budget), chosen.objective, chosen.limit)
+        found["without the pool"] = fused
         whole = found["all together"]
-        told = (f"{part} {1e3 * s:.4f}" if s else f"{part} none" for part, s in found.items())
-        print(f"{name} {int(budget):,} bytes, ms: {', '.join(told)}", flush=True)
-        for part, value in found.items():
-            if whole and value:
-                ratios.setdefault(part, []).append(value / whole)
+        told = (f"{part} {v:.4f}" if v else f"{part} none" for part, v in found.items())
+        unit = "ms" if chosen.objective == "latency" else "MB"
+        print(f"{name} {int(budget):,} bytes, {unit}: {', '.join(told)}", flush=True)
+        for part, worth in found.items():
+            if whole and worth:
+                ratios.setdefault(part, []).append(worth / whole)
     for part, values in ratios.items():
         print(f"{part}: {exp(sum(map(log, values)) / len(values)):.3f}, in {len(values)} cells")
 
