@@ -7,7 +7,8 @@ need and what is all at once; weights counted, once by latency and once by traff
 all sequences of blocks, each as fused groups or in every split of it into runs of any number of
 rows that fits the pool, or joined with the blocks after it, and all sizes of slices that are tried:
 each a program, replayed and timed. Fused groups are those that `fusion` finds, with the operators
-that run again. Joined alone has the limit. Printed: where it is worse, by how
+that run again; operators run in the model's order and in that of least peak. Joined alone has the
+limit. Printed: where it is worse, by how
 much; then in how many it is equal, and what the others cost. Exits 1 where it is better than what
 was enumerated.
 """
@@ -93,10 +94,11 @@ def sequences(blocks: RoomyBlocks) -> Iterator[tuple[Stretch, ...]]:
 def enumerated(graph: sp.Graph, machine: sp.Machine, budget: int, aim: Aim) -> float | None:
     """The best value of all programs; None where there is none, or they are too many."""
     options = JoinedOptions(objective=aim.objective, others=False, weights=COUNTED)
-    builder = JoinedBuilder(graph, machine, budget, aim.objective, Clock(3600.0))
-    judge, best = Judge(builder, aim, options), None
-    for share in SLICES:
-        size = max(1, budget // share)
+    first = JoinedBuilder(graph, machine, budget, aim.objective, Clock(3600.0))
+    best: float | None = None
+    builders = [builder for builder in (first, first.in_other_order()) if builder is not None]
+    for builder, share in product(builders, SLICES):
+        judge, size = Judge(builder, aim, options), max(1, budget // share)
         blocks = builder.blocks(size, BLOCKS_SHARE)
         for number, found in zip(count(), sequences(blocks), strict=False):
             if number >= MOST_SEQUENCES:
@@ -104,7 +106,7 @@ def enumerated(graph: sp.Graph, machine: sp.Machine, budget: int, aim: Aim) -> f
             base = builder._base(blocks, found)
             if base is None:
                 continue
-            for program in streamed(graph, machine, base, budget, found, size):
+            for program in streamed(builder.graph, machine, base, budget, found, size):
                 value = judge.of(JoinedProgram(program, found, size, blocks)).value
                 best = value if best is None or aim.better(value, best) else best
     return best

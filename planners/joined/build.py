@@ -26,11 +26,13 @@ from planners.joined.consecutive import consecutive
 from planners.joined.every import MOST_OPERATORS, every
 from planners.joined.fused import FusedPart, FusedParts
 from planners.joined.in_place import read_in_place
+from planners.joined.orders import reordered
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import Stretch, stretches
 from planners.overlap.emit.count import effort
+from planners.overlap.search.chain import cuts
 
 SLICES = (16, 8, 32, 4)
 """A slice of parameters is the budget over one of these; and half of such a slice."""
@@ -38,10 +40,13 @@ MOST_SLICES = 2000
 """Smaller slices than so many of all parameters are not tried."""
 EACH_S = 5e-5
 """Seconds, about, to write, stream, replay and time an instruction that is not in loops."""
-BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.6
-"""Of the time that is left, for the pool's blocks, and for fused groups."""
+BLOCKS_SHARE, FUSED_SHARE, ONLY_SHARE = 0.25, 0.6, 0.8
+"""Of the time that is left, for the pool's blocks, for fused groups, and for these where no block
+runs in the pool."""
 MOVED_S = 1.0
 """Seconds at most for fused groups where one block of a program runs another way."""
+ORDERS_SHARE = 0.1
+"""Of the time that is left, for other orders."""
 FUSED_S, WRITTEN_S = 10e-3, 6e-3
 """Seconds, about, for an operator: to find its fused group, and to write, replay and time it."""
 
@@ -60,7 +65,8 @@ class JoinedProgram:
 class JoinedBuilder:
     """Makes joined programs of one problem; what they have in common is found once.
 
-    `alone`: no other planner is asked, so that fused groups are better than nothing.
+    `alone`: no other planner is asked, so that fused groups are better than nothing. `marks`: the
+    positions between which blocks lie, where they are not those of the graph in its own order.
     """
 
     graph: Graph
@@ -71,9 +77,12 @@ class JoinedBuilder:
     in_place: bool = False
     alone: bool = True
     wishes: tuple[Wish, ...] = ()
+    marks: tuple[int, ...] = ()
     levels: KnownLevels = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
     most_fused_s: float = inf
+    made: bool = False
+    """Whether there was a program."""
     took_s: float = 0.0
     """Seconds to stream and judge the last program."""
 
@@ -114,6 +123,7 @@ class JoinedBuilder:
         base = self._base(blocks, found)
         if base is not None and not self._too_long(base, GRACE_S):
             self.seen.add(_key(found, 0))
+            self.made = True
             read = read_in_place(self.graph, self.machine, base)
             yield JoinedProgram(read, found, 0, blocks)
 
@@ -127,7 +137,18 @@ class JoinedBuilder:
             self.clock.share(share),
             self.levels,
             in_place=self.in_place,
+            marks=self.marks,
         )
+
+    def in_other_order(self) -> JoinedBuilder | None:
+        """The same with operators in orders that need less at once; None where there are none."""
+        marks = tuple(cuts(self.graph))
+        graph = reordered(self.graph, marks, self.clock.share(ORDERS_SHARE))
+        if graph is None:
+            return None
+        other = replace(self, graph=graph, marks=marks, levels={}, seen=set())
+        other.fused = self.fused  # Of the same operators, whatever their order.
+        return other
 
     def again(self, made: JoinedProgram, found: tuple[Stretch, ...]) -> JoinedProgram | None:
         """A program of other stretches, in slices as large; None where it was made before, does not
@@ -166,6 +187,8 @@ class JoinedBuilder:
                 if self.clock.expired():
                     return
                 yield from self._of(blocks, found, size)
+        if self.alone and not self.made:  # Parameters found no room in the pool.
+            yield from self._whole_fused(blocks, best, size)
 
     def _of(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], size: int
@@ -177,28 +200,37 @@ class JoinedBuilder:
             return
         if self._too_late(blocks, found):
             self.clock.end()
-            if self.alone and not self.seen and self.whole not in self.fused.known:
-                parts = sum(stretch.blocks for stretch in found)
-                unfit = sum(stretch.unfit for stretch in found)
-                all_fused = (Stretch(*self.whole, blocks=parts, unfit=unfit),)
-                yield from self._all_fused(blocks, all_fused, size)
+            if self.alone and not self.made:
+                yield from self._whole_fused(blocks, found, size)
             return
         base = self._base(blocks, found)
-        if base is None or self._too_long(base, 0.0 if self.seen else GRACE_S):
+        if base is None or self._too_long(base, 0.0 if self.made else GRACE_S):
             return
         stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
         for slice_bytes in (size, size // 2):
             key = _key(found, slice_bytes)
             if key in self.seen or slice_bytes * MOST_SLICES < self.parameter_bytes:
                 continue
-            if self.seen and (self._too_long(base) or self._too_little(self.took_s)):
+            if self.made and (self._too_long(base) or self._too_little(self.took_s)):
                 return
             self.seen.add(key)
             self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
             began = perf_counter()
             with suppress(NoRoom):
-                yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes, blocks)
+                program = stream.streamed(slice_bytes)
+                self.made = True
+                yield JoinedProgram(program, found, slice_bytes, blocks)
             self.took_s = perf_counter() - began
+
+    def _whole_fused(
+        self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
+    ) -> Iterator[JoinedProgram]:
+        """The same where blocks run in the pool, but for want of time or room not there."""
+        if self.whole not in self.fused.known:
+            parts = sum(stretch.blocks for stretch in found)
+            unfit = sum(stretch.unfit for stretch in found)
+            all_fused = (Stretch(*self.whole, blocks=parts, unfit=unfit),)
+            yield from self._all_fused(blocks, all_fused, slice_bytes)
 
     def _all_fused(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
@@ -207,11 +239,12 @@ class JoinedBuilder:
         base = self._base(blocks, found)
         if base is not None:
             self.seen.add(_key(found, slice_bytes))
+            self.made = True
             yield JoinedProgram(base, found, slice_bytes, blocks)
 
     def _too_late(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> bool:
         """Whether fused parts that are not known yet, and the program, take more than is left."""
-        left_s, seconds = self.clock.left_s + (0.0 if self.seen else GRACE_S), 0.0
+        left_s, seconds = self.clock.left_s + (0.0 if self.made else GRACE_S), 0.0
         for stretch in found:
             operators = stretch.stop - stretch.first
             if not stretch.fused:
@@ -261,10 +294,9 @@ class JoinedBuilder:
         share = sum(macs[p] for p in own) / max(1, sum(macs[p] for p in rest))
         written_s = WRITTEN_S * len(self.graph.operators)
         left_s = self.clock.left_s - written_s
-        # Of a small network the other ways want their time too, and programs in other slices do.
-        only = (stretch.first, stretch.stop) == self.whole and self.larger
-        if not only and (1 - FUSED_SHARE) * left_s > written_s:
-            share *= FUSED_SHARE
+        if (1 - FUSED_SHARE) * left_s > written_s:  # Else there is no time for other programs.
+            only = (stretch.first, stretch.stop) == self.whole and self.larger
+            share *= ONLY_SHARE if only else FUSED_SHARE
         return self.fused.find(stretch.first, stretch.stop, min(self.most_fused_s, share * left_s))
 
 

@@ -55,12 +55,12 @@ class Judge:
     def of(self, made: JoinedProgram) -> Judged:
         """A plan of a program, replayed and timed."""
         builder, aim = self.builder, self.aim
-        graph, clock = builder.graph, builder.clock
+        graph, clock = aim.floors.graph, builder.clock  # In the model's order.
         moved = account(graph, made.program)
         floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
         proven = self.chosen.objective == "traffic"
         claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(clock.left_s), proven)
-        told = tuple(_told(builder, stretch) for stretch in made.stretches)
+        told = tuple(_told(graph, builder, stretch) for stretch in made.stretches)
         plan = Plan(
             planner=JOINED,
             graph=graph,
@@ -82,12 +82,15 @@ class Judge:
         return Judged(plan, trace, aim.value(plan, trace), made, tuple(lost))
 
 
-def _told(builder: JoinedBuilder, stretch: Stretch) -> JoinedStretch:
+def _told(graph: Graph, builder: JoinedBuilder, stretch: Stretch) -> JoinedStretch:
     """How a stretch runs, and why so."""
-    ops = builder.graph.operators
+    ops = graph.operators
     first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
     if not stretch.fused:
         why = "a way in the pool was found within the budget: its maps stay on chip"
+        own = slice(stretch.first, stretch.stop)
+        if ops[own] != builder.graph.operators[own]:
+            why += "; operators run in an order that needs less at once than the model's"
         return JoinedStretch(first, last, POOL, why)
     blocks = f"{stretch.blocks} block{'s' if stretch.blocks != 1 else ''}"
     if stretch.unfit == stretch.blocks:

@@ -9,6 +9,7 @@ The whole method, in the order in which it decides:
    which block runs how is a shortest path. `part` makes a stretch a network of its own, `fused`
    plans it, and has operators run again (`again`) where that is better than to spill what they
    make; `consecutive` makes one program of those of all stretches.
+   In blocks that need less at once in another order than the model's both are tried (`orders`).
 3. `streamed`: the pool's parameters come layer by layer (Demand Layering), in slices of output
    channels (`slices`) where they are large, each to bytes that are free early, and as early as the
    transfers before it allow. Several sizes of slices are tried (`build`).
@@ -23,7 +24,7 @@ the method. Between these and the plan nothing is proven.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -100,7 +101,7 @@ def plan(
         alone=not others,
         wishes=wishes,
     )
-    own = _best(builder, Judge(builder, aim, chosen))
+    own = _best(builder, aim, chosen)
     if own is not None and own.lost:
         raise unmet(own.lost)
     if not others:
@@ -112,25 +113,32 @@ def plan(
     return _better(graph, machine, budget_bytes, own, aim, chosen, clock)
 
 
-def _best(builder: JoinedBuilder, judge: Judge) -> Judged | None:
-    """The best of the joined programs, and of those near it."""
-    best: Judged | None = None
-    clock = builder.clock
-    for made in builder.programs():
-        found = judge.of(made)
-        if best is None or judge.better(found, best):
-            best = found
-        clock.report(
-            "joined programs",
-            best.plan.claims.offchip_bytes,
-            best.plan.claims.bound_bytes,
-        )
-        if clock.expired() or judge.met(best):
-            break
-    wanted = judge.chosen.improve or (best is not None and best.lost)
-    if best is None or judge.met(best) or not (builder.larger and wanted) or clock.expired():
+def _best(first: JoinedBuilder, aim: Aim, chosen: JoinedOptions) -> Judged | None:
+    """The best of the joined programs in either order, and of those near it."""
+    best, judge = None, Judge(first, aim, chosen)
+    for builder in _in_orders(first):
+        own = Judge(builder, aim, chosen)
+        for made in builder.programs():
+            found = own.of(made)
+            if best is None or own.better(found, best):
+                best, judge = found, own
+            claims = best.plan.claims
+            first.clock.report("joined programs", claims.offchip_bytes, claims.bound_bytes)
+            if first.clock.expired() or own.met(best):
+                break
+        if best is not None and judge.met(best):
+            return best
+    wanted = chosen.improve or (best is not None and best.lost)
+    if best is None or not (first.larger and wanted) or first.clock.expired():
         return best
-    return LocalSearch(builder, judge, best).run()
+    return LocalSearch(judge.builder, judge, best).run()
+
+
+def _in_orders(builder: JoinedBuilder) -> Iterator[JoinedBuilder]:
+    """Operators in the model's order, then, where blocks need less at once in others, in these."""
+    yield builder
+    if not builder.clock.expired() and (other := builder.in_other_order()) is not None:
+        yield other
 
 
 def _none(builder: JoinedBuilder) -> SpillwayError:

@@ -48,12 +48,16 @@ class RoomyBlocks(BlockSplits):
         levels: KnownLevels,
         *,
         in_place: bool = False,
+        marks: Sequence[int] = (),
     ) -> None:
         """`levels` are those of ranges of operators without room, shared by searches.
 
-        `in_place`: parameters are read at their home, which takes seconds and no room.
+        `in_place`: parameters are read at their home, which takes seconds and no room. `marks`: the
+        positions between which blocks lie, where only some of those that there are may be taken.
         """
         super().__init__(graph, budget_bytes, Cost(graph, machine, in_place), clock)
+        if marks:
+            self.marks = [*marks]
         self.machine, self.slice_bytes, self.levels = machine, slice_bytes, levels
         self.in_place = in_place
         self._alone: Coarse | None = None

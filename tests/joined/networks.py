@@ -84,3 +84,21 @@ class Squeezing(nn.Module):
         x = torch.relu(self.depth(torch.relu(self.expand(x))))
         scale = torch.relu(self.squeeze(x.mean((2, 3), keepdim=True)))
         return self.project(x * torch.sigmoid(self.excite(scale)))
+
+
+class Crossed(nn.Module):
+    """Two wide maps that are looked at as a whole, both made before either is narrow again."""
+
+    def __init__(self, channels: int = 4) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, channels, 3, padding=1)
+        self.wide = nn.ModuleList(nn.Conv2d(channels, 8 * channels, 1) for _ in range(2))
+        self.narrow = nn.ModuleList(nn.Conv2d(8 * channels, channels, 1) for _ in range(2))
+        self.down = nn.Conv2d(channels, 4 * channels, 3, stride=2, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.stem(x))
+        wide = [torch.relu(layer(x)) for layer in self.wide]
+        scaled = [each * each.mean((2, 3), keepdim=True) for each in wide]
+        near = [layer(each) for layer, each in zip(self.narrow, scaled, strict=True)]
+        return self.down(near[0] + near[1])

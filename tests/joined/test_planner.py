@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 import torch
 from torch import nn
@@ -15,7 +17,7 @@ from planners.core.weights import weights_of
 from planners.joined.build import MOST_SLICES, SLICES, JoinedBuilder
 from planners.joined.pool import RoomyBlocks
 from tests.cases import cases
-from tests.joined.networks import Again, Shared, graph_of, narrowing
+from tests.joined.networks import Again, Crossed, Shared, graph_of, narrowing
 from tests.random_modules import random_case
 
 ALONE = {"others": False, "weights": "counted"}
@@ -253,3 +255,14 @@ def test_a_sweep_goes_on_where_a_search_finds_nothing(monkeypatch: pytest.Monkey
     assert first["status"] == "failed"
     assert "NoPlanFound" in first["reason"]
     assert second["makespan_s"]
+
+
+def test_fused_groups_where_parameters_find_no_room_in_the_pool() -> None:
+    """The bytes that are kept for them are there, but not in one piece."""
+    torch.manual_seed(0)
+    module, inputs = Crossed(), (torch.randn(1, 3, 32, 32),)
+    graph = sp.from_torch(module, inputs)
+    with patch.object(JoinedBuilder, "in_other_order", lambda _: None):
+        plan = sp.plan(graph, "joined", 66_000, objective="traffic", time_limit=4, **ALONE)
+    assert [stretch.how for stretch in plan.details.stretches] == ["fused groups"]
+    assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
