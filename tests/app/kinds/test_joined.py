@@ -20,6 +20,7 @@ from app.views.panels.tables import detail_rows
 from planners.core.colours import WAYS
 from planners.core.details.joined import JoinedStretch
 from tests.joined.networks import narrowing
+from tests.joined.test_again import BUDGET, squeezing
 
 
 @cache
@@ -95,6 +96,18 @@ def test_details_of_a_file_that_name_no_operator_are_left_out() -> None:
     strange = JoinedStretch("nothing", "neither", "pool", "")
     other = replace(plan, details=replace(plan.details, stretches=(strange,)))
     assert stretches_of(other, shown().ran) == ()
+
+
+def test_an_operator_that_runs_again_has_both_its_ranges_of_steps() -> None:
+    _, _, graph = squeezing()
+    asked = {"objective": "traffic", "weights": "counted", "others": False, "time_limit": 6}
+    made = sp.plan(graph, "joined", BUDGET, **asked)
+    plan = from_wire(json.loads(json.dumps(to_wire(show(json.dumps(made.to_json()))))))
+    told = [row["text"] for row in detail_rows(plan, operator_selection("conv2d_2"), {})]
+    (steps,) = (text for text in told if text.startswith("runs in steps"))
+    assert steps.count(",") == 1
+    assert any("conv2d_1, conv2d_2 run again" in text for text in told)
+    assert step_story(plan, plan.steps - 1)
 
 
 def test_the_exported_page_tells_it_too() -> None:
