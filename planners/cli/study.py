@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -90,10 +90,19 @@ def table_writer(out: Path) -> Callable[[pd.DataFrame], None]:
     return write
 
 
+def with_commas(models: Iterable[str]) -> list[str]:
+    """Models one by one, of which several may be written with commas; a file's name may have some."""
+    one_by_one = []
+    for item in models:
+        names = [item] if Path(item).exists() else item.split(",")
+        one_by_one += [name.strip() for name in names if name.strip()]
+    return one_by_one
+
+
 @app.command()
 @with_planner_options(("schedule", "replacement", "wishes"))
 def sweep(
-    model: Annotated[list[str], typer.Argument(help="one or more models, or: all")],
+    model: Annotated[list[str], typer.Argument(help="models, with spaces or commas, or: all")],
     planners: Annotated[
         str,
         typer.Option("--planners", help="names with commas, options too: overlap:objective=ram"),
@@ -128,7 +137,7 @@ def sweep(
         raise BadInput("--jobs is for this machine: a scheduler has its own workers")
     require_distinct([*model, machine], {"--out": out, "--resume": resume})
     writer = None if out is None else table_writer(out)
-    models = TORCHVISION if model == ["all"] else model
+    models = TORCHVISION if model == ["all"] else with_commas(model)
     graphs = [load(name, shape, granularity, width, as_json) for name in models]
     given = options | {"weights": weights_given(parameters, weights)}
     done = count(1)

@@ -14,6 +14,7 @@ import pytest
 import planners as sp
 from planners.cli import main
 from planners.cli.output import Reporter
+from planners.cli.study import with_commas
 from planners.core.progress import Progress
 
 PLAN_KEYS = (
@@ -124,11 +125,17 @@ def test_sweep_writes_one_row_a_plan(spillway: Any, tmp_path: Path) -> None:
     out = tmp_path / "table.csv"
     budgets = "MR,MP,10KB"
     found = spillway(
-        "sweep", "resnet18", "squeezenet1_1", "--budgets", budgets, "--out", out, "--json"
+        "sweep", "resnet18,squeezenet1_1", "--budgets", budgets, "--out", out, "--json"
     )
     rows = found.json["rows"]
     assert [row["status"] for row in rows] == ["optimal", "optimal", "infeasible"] * 2
     assert len(out.read_text().splitlines()) == 7
+
+
+def test_models_with_spaces_or_commas(tmp_path: Path) -> None:
+    file = tmp_path / "a,b.onnx"
+    file.touch()
+    assert with_commas(["a", "b, c,", str(file)]) == ["a", "b", "c", str(file)]
 
 
 def test_pack(spillway: Any, tmp_path: Path) -> None:
