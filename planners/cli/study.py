@@ -91,7 +91,7 @@ def table_writer(out: Path) -> Callable[[pd.DataFrame], None]:
 
 
 def with_commas(models: Iterable[str]) -> list[str]:
-    """Models one by one, of which several may be written with commas; a file's name may have some."""
+    """Models one by one; with commas there are several, but in the name of a file."""
     one_by_one = []
     for item in models:
         names = [item] if Path(item).exists() else item.split(",")
