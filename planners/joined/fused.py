@@ -2,10 +2,12 @@
 
 Where bytes are worth more than the work, some of what a part makes is computed again (`again`):
 chain after chain of operators, the one that may save most first, as long as the plan gets better.
+An operator that fused groups cannot cut into what fits runs alone, box by box (`boxes`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -14,7 +16,7 @@ from typing import Any
 
 from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, SpillwayError
-from planners.core.graph import Graph
+from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
@@ -22,6 +24,8 @@ from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.joined.again import Chain, chains, of_originals, with_copies
+from planners.joined.boxes import Grid, best_grids, by_boxes
+from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.joined.wishes import of_part
 from planners.simulator.simulate import simulate
@@ -37,10 +41,11 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class FusedPart:
-    """The program of a part, and the operators that run again in it."""
+    """The program of a part, the operators that run again in it, and those that run by boxes."""
 
     program: Program
     again: tuple[str, ...] = ()
+    boxed: tuple[str, ...] = ()
 
 
 @dataclass
@@ -55,6 +60,8 @@ class FusedParts:
     wishes: tuple[Wish, ...] = ()
     copies: bool = True
     known: dict[tuple[int, int], FusedPart | None] = field(default_factory=dict)
+    grids: dict[Hashable, list[Grid]] = field(default_factory=dict)
+    """Of boxes, for operators by their looks."""
     too_small: BudgetTooSmall | None = None
     """Why all of the network has no fused groups."""
 
@@ -65,11 +72,6 @@ class FusedParts:
             self.known[first, stop] = self._found(first, stop, max(LEAST_S, limit_s))
         return self.known[first, stop]
 
-    def again(self, first: int, stop: int) -> tuple[str, ...]:
-        """The operators that run again in a part that is known."""
-        part = self.known.get((first, stop))
-        return part.again if part else ()
-
     def _found(self, first: int, stop: int, limit_s: float) -> FusedPart | None:
         began = perf_counter()
         whole = (first, stop) == (0, len(self.graph.operators))
@@ -78,11 +80,68 @@ class FusedParts:
         share = FIRST_SHARE if again and self.objective != "latency" else 1.0
         try:
             plan = self._plan(part, share * limit_s)
-        except SpillwayError as error:
-            if whole and isinstance(error, BudgetTooSmall):
+        except BudgetTooSmall as error:
+            found = self._around(part, first, error, limit_s)
+            if found is None and whole:
                 self.too_small = error
+            return found
+        except SpillwayError:
             return None
         return self._with_copies(part, plan, again, began, limit_s)
+
+    def _around(
+        self, part: Graph, first: int, error: BudgetTooSmall, limit_s: float
+    ) -> FusedPart | None:
+        """The part with the operator that does not fit, and its like, alone and by boxes."""
+        at = part.index.get(error.operator)
+        if at is None:
+            return None
+        programs, again, boxed, begun = list[Program](), list[str](), list[str](), 0
+        alone = [p for p, op in enumerate(part.operators) if p == at or self._alike(op, error)]
+        for position in (*alone, len(part.operators)):
+            if begun < position:
+                share = (position - begun) / len(part.operators)
+                inside = self.find(first + begun, first + position, share * limit_s)
+                if inside is None:
+                    return None
+                programs.append(inside.program)
+                again += inside.again
+                boxed += inside.boxed
+            if position < len(part.operators):
+                program = self._by_boxes(part.operators[position])
+                if program is None:
+                    return None
+                programs.append(program)
+                boxed.append(part.operators[position].name)
+            begun = position + 1
+        made = consecutive(programs, self.machine, self.budget_bytes)
+        return FusedPart(made, tuple(again), tuple(boxed))
+
+    def _alike(self, op: Operator, error: BudgetTooSmall) -> bool:
+        """Whether an operator will not fit either: as one that did not, with as many parameters."""
+        other = self.graph.operators[self.graph.index[error.operator]]
+        ranks = [len(self.graph.tensors[each.outputs[0]].shape) for each in (op, other)]
+        if op.kind != other.kind or ranks[0] != ranks[1]:
+            return False
+        sizes = [sum(map(self.graph.size_bytes, each.parameters)) for each in (op, other)]
+        if not sizes[1]:
+            return self._look(op) == self._look(other)
+        return sizes[0] >= min(self.budget_bytes, sizes[1])
+
+    def _look(self, op: Operator) -> Hashable:
+        """What the boxes of an operator follow from."""
+        shapes = tuple(
+            self.graph.tensors[t].shape for t in (*op.inputs, *op.parameters, *op.outputs)
+        )
+        return op.kind, op.look, op.slide, shapes, self.graph.types_of(op)
+
+    def _by_boxes(self, op: Operator) -> Program | None:
+        look = self._look(op)
+        if look not in self.grids:
+            self.grids[look] = best_grids(
+                self.graph, self.machine, self.budget_bytes, op, self.objective
+            )
+        return by_boxes(self.graph, self.machine, self.budget_bytes, op, self.grids[look])
 
     def _with_copies(
         self, part: Graph, plan: Plan, again: list[Chain], began: float, limit_s: float

@@ -21,6 +21,7 @@ from planners.simulator.simulate import Trace, simulate
 
 SOLVER = "pool, groups, streams"
 SCOPE = "all plans of the problem"
+LISTED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,18 @@ def _told(graph: Graph, builder: JoinedBuilder, stretch: Stretch) -> JoinedStret
         )
     else:
         why = f"estimated quicker than in the pool ({blocks})"
-    if again := builder.fused.again(stretch.first, stretch.stop):
-        why += f"; {', '.join(again)} run again, which moves less than to spill what they make"
+    part = builder.fused.known.get((stretch.first, stretch.stop))
+    if part and part.again:
+        why += f"; {_few(part.again)} run again, which moves less than to spill what they make"
+    if part and part.boxed:
+        why += f"; {_few(part.boxed)} run alone, box by box: no group of theirs fits"
     return JoinedStretch(first, last, FUSED, why)
+
+
+def _few(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    told = ", ".join(names[:LISTED])
+    return f"{told} and {len(names) - LISTED} more" if len(names) > LISTED else told
 
 
 def _notes(graph: Graph, made: JoinedProgram, told: Sequence[JoinedStretch]) -> tuple[str, ...]:

@@ -1,0 +1,121 @@
+"""Operators alone, box by box: valid in little memory, executed, and plans where none was."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from torch import nn
+
+import planners as sp
+from planners.core.errors import BudgetTooSmall
+from planners.core.machine import load_machine, with_scratchpad
+from planners.core.plan import Claims, Plan
+from planners.core.program import Program
+from planners.joined.boxes import best_grids, by_boxes
+from planners.joined.consecutive import consecutive
+from planners.joined.part import part_of
+from planners.simulator.account import account
+from planners.simulator.check import replay
+from tests.cases import cases
+from tests.joined.test_planner import ALONE
+from tests.random_modules import random_case
+
+MACHINE = load_machine("npu_small")
+
+
+class Tokens(nn.Module):
+    """Products over tokens whose weights are larger than the memory, and a norm."""
+
+    def __init__(self, width: int = 96) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, width, 4, stride=4)
+        self.norm = nn.LayerNorm(width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.stem(x).permute(0, 2, 3, 1)
+        return x + self.down(torch.relu(self.up(self.norm(x))))
+
+
+def in_boxes(graph: sp.Graph, budget: int, objective: str) -> Program | None:
+    """All of a network, each operator by boxes; None where one of them does not fit so."""
+    machine, programs = with_scratchpad(MACHINE, budget), []
+    for number, op in enumerate(graph.operators):
+        part = part_of(graph, number, number + 1)
+        grids = best_grids(part, machine, budget, op, objective)
+        program = by_boxes(part, machine, budget, op, grids)
+        if program is None:
+            return None
+        programs.append(program)
+    return consecutive(programs, machine, budget)
+
+
+@pytest.mark.parametrize("seed", range(cases(14)))
+def test_random_modules_operator_by_operator(seed: int) -> None:
+    case = random_case(seed)
+    graph = sp.from_torch(case.module, case.inputs)
+    if not graph.operators:
+        return
+    draw = random.Random(seed)
+    least = max(
+        sum(map(graph.size_bytes, (*op.inputs, *op.parameters, *op.outputs)))
+        for op in graph.operators
+    )
+    for budget in (least, draw.randint(least // 4, least)):
+        program = in_boxes(graph, budget, draw.choice(("latency", "traffic")))
+        if program is None:
+            continue
+        report = replay(graph, program)
+        assert report.peak_bytes <= budget
+        found = account(graph, program)
+        traffic = found.traffic_bytes
+        claims = Claims(
+            "feasible", traffic, 0, found.compulsory_bytes, traffic - found.compulsory_bytes,
+            found.peak_bytes, found.extent_bytes, 0.0, "",
+        )  # fmt: skip
+        plan = Plan(
+            planner="joined", graph=graph, machine=with_scratchpad(MACHINE, budget),
+            budget_bytes=budget, program=program, claims=claims, options={}, notes=(),
+        )  # fmt: skip
+        assert sp.check(plan).traffic_bytes == traffic
+        if all(tensor.dtype != "complex64" for tensor in graph.tensors.values()):
+            assert sp.execute(plan, case.module, case.inputs).max_abs_error < 1e-4
+
+
+@pytest.mark.parametrize("objective", ["latency", "traffic"])
+@pytest.mark.parametrize("budget", [6_000, 9_000, 20_000, 60_000])
+def test_a_grid_moves_what_it_says(budget: int, objective: str) -> None:
+    module, inputs = Tokens(), (torch.randn(1, 3, 32, 32),)
+    graph = sp.from_torch(module, inputs)
+    position = next(i for i, op in enumerate(graph.operators) if op.kind == "linear")
+    op, part = graph.operators[position], part_of(graph, position, position + 1)
+    machine = with_scratchpad(MACHINE, budget)
+    grids = best_grids(part, machine, budget, op, objective)
+    assert grids
+    for grid in grids:
+        program = by_boxes(part, machine, budget, op, [grid])
+        assert program is not None
+        report = replay(part, program)
+        assert report.traffic_bytes == grid.moved_bytes
+        assert report.peak_bytes <= grid.held_bytes <= budget
+    weights = sum(map(graph.size_bytes, op.parameters))
+    whole = weights + sum(map(graph.size_bytes, (*op.inputs, *op.outputs)))
+    if objective == "traffic":  # All of the input stays, or some comes twice.
+        assert (grids[0].moved_bytes == whole) == (budget > graph.size_bytes(op.inputs[0]))
+
+
+def test_weights_larger_than_the_memory_over_tokens() -> None:
+    """Fused groups hold all weights of a product; whole tensors need more; joined has a plan."""
+    torch.manual_seed(0)
+    module, inputs, budget = Tokens(), (torch.randn(1, 3, 64, 64),), 14_000
+    graph = sp.from_torch(module, inputs)
+    for planner in ("fusion", "cosma", "streaming"):
+        with pytest.raises(BudgetTooSmall):
+            sp.plan(graph, planner, budget, weights="counted", time_limit=3)
+    for objective in ("latency", "traffic"):
+        plan = sp.plan(graph, "joined", budget, objective=objective, time_limit=6, **ALONE)
+        assert sp.check(plan).peak_bytes <= budget
+        assert any("box by box" in stretch.why for stretch in plan.details.stretches)
+        assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
