@@ -30,7 +30,7 @@ AGAIN = "{} again {}"
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ChainAgain:
     """Operators, by position and in order, that run again in front of the one at `before`.
 
     So many bytes are saved, about, where what they make would leave and come back.
@@ -41,13 +41,13 @@ class Chain:
     saved_bytes: int
 
 
-def chains(graph: Graph) -> list[Chain]:
+def chains(graph: Graph) -> list[ChainAgain]:
     """A chain for each tensor that is read again later and that it saves bytes of, most first."""
     found = [chain for position in range(len(graph.operators)) for chain in _of(graph, position)]
     return sorted(found, key=lambda chain: (-chain.saved_bytes, chain.before))
 
 
-def _of(graph: Graph, position: int) -> Iterator[Chain]:
+def _of(graph: Graph, position: int) -> Iterator[ChainAgain]:
     """The chain that makes an operator's output again, if one is worth it."""
     op = graph.operators[position]
     readers = graph.consumers[op.outputs[0]]
@@ -61,7 +61,7 @@ def _of(graph: Graph, position: int) -> Iterator[Chain]:
         yield best
 
 
-def _grown(graph: Graph, position: int, before: int) -> Iterator[Chain]:
+def _grown(graph: Graph, position: int, before: int) -> Iterator[ChainAgain]:
     """Chains that end with an operator, each with the one more that makes its largest input."""
     output = graph.operators[position].outputs[0]
     members = [position]
@@ -70,7 +70,7 @@ def _grown(graph: Graph, position: int, before: int) -> Iterator[Chain]:
         made = {name for op in ops for name in op.outputs}
         read = {name for op in ops for name in (*op.inputs, *op.parameters)} - made
         saved = 2 * graph.size_bytes(output) - sum(map(graph.size_bytes, read))
-        yield Chain(tuple(sorted(members)), before, saved)
+        yield ChainAgain(tuple(sorted(members)), before, saved)
         makers = {graph.producer[name]: name for name in read if name in graph.producer}
         makers = {p: n for p, n in makers.items() if len(graph.operators[p].outputs) == 1}
         if not makers:
@@ -78,12 +78,12 @@ def _grown(graph: Graph, position: int, before: int) -> Iterator[Chain]:
         members.append(max(makers, key=lambda p: (graph.size_bytes(makers[p]), p)))
 
 
-def with_copies(graph: Graph, chosen: Sequence[Chain]) -> tuple[Graph, Mapping[str, str]]:
+def with_copies(graph: Graph, chosen: Sequence[ChainAgain]) -> tuple[Graph, Mapping[str, str]]:
     """The network in which chains run again, and the originals of its copies by name."""
     originals: dict[str, str] = {}
     newest: dict[str, str] = {}  # What is read of a tensor from here on.
     tensors, operators = dict(graph.tensors), list[Operator]()
-    by_reader: dict[int, list[tuple[int, Chain]]] = {}
+    by_reader: dict[int, list[tuple[int, ChainAgain]]] = {}
     for number, chain in enumerate(chosen):
         by_reader.setdefault(chain.before, []).append((number, chain))
     for position, op in enumerate(graph.operators):

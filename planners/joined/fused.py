@@ -23,7 +23,7 @@ from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
-from planners.joined.again import Chain, chains, of_originals, with_copies
+from planners.joined.again import ChainAgain, chains, of_originals, with_copies
 from planners.joined.boxes import Grid, best_grids, by_boxes
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
@@ -144,11 +144,11 @@ class FusedParts:
         return by_boxes(self.graph, self.machine, self.budget_bytes, op, self.grids[look])
 
     def _with_copies(
-        self, part: Graph, plan: Plan, again: list[Chain], began: float, limit_s: float
+        self, part: Graph, plan: Plan, again: list[ChainAgain], began: float, limit_s: float
     ) -> FusedPart:
         """The part with each chain run again that makes it better, while there is time."""
         took_s = perf_counter() - began
-        worth, chosen, found = self._worth(plan), list[Chain](), FusedPart(plan.program)
+        worth, chosen, found = self._worth(plan), list[ChainAgain](), FusedPart(plan.program)
         for chain in again:
             left_s = limit_s - (perf_counter() - began)
             if left_s < took_s or self.clock.stopped:
@@ -177,7 +177,7 @@ class FusedParts:
             part, self.machine, self.budget_bytes, options, lambda _: not self.clock.stopped
         )
 
-    def _is_worth(self, part: Graph, chain: Chain) -> bool:
+    def _is_worth(self, part: Graph, chain: ChainAgain) -> bool:
         """Whether what a chain saves off chip is worth its work, by what is asked."""
         if self.wishes or not self.copies:
             return False

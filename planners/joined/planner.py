@@ -8,7 +8,8 @@ The whole method, in the order in which it decides:
 2. `stretches`: a block that does not fit so runs as fused groups between host and host (Optimus);
    which block runs how is a shortest path. `part` makes a stretch a network of its own, `fused`
    plans it, and has operators run again (`again`) where that is better than to spill what they
-   make, or alone and box by box where no group of theirs fits (`boxes`); `consecutive` makes one program of those of all stretches.
+   make, or alone and box by box where no group of theirs fits (`boxes`); `consecutive` makes one
+   program of those of all stretches.
    In blocks that need less at once in another order than the model's both are tried (`orders`).
 3. `streamed`: the pool's parameters come layer by layer (Demand Layering), in slices of output
    channels (`slices`) where they are large, each to bytes that are free early, and as early as the

@@ -15,7 +15,7 @@ from planners.core.machine import load_machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.program import Compute
 from planners.core.progress import Clock
-from planners.joined.again import Chain, _original, chains, of_originals, with_copies
+from planners.joined.again import ChainAgain, _original, chains, of_originals, with_copies
 from planners.joined.fused import FusedParts
 from planners.simulator.account import account
 from planners.simulator.check import replay
@@ -112,7 +112,7 @@ def test_any_chains_of_random_modules_may_run_again(seed: int) -> None:
         assert sp.execute(plan, case.module, case.inputs).max_abs_error < 1e-4
 
 
-def every_chain(graph: sp.Graph, draw: random.Random) -> list[Chain]:
+def every_chain(graph: sp.Graph, draw: random.Random) -> list[ChainAgain]:
     """For each tensor that is read more than once, worth it or not: what makes it, up to three."""
     found = []
     for position, op in enumerate(graph.operators):
@@ -127,5 +127,5 @@ def every_chain(graph: sp.Graph, draw: random.Random) -> list[Chain]:
                 break
             at = draw.choice(makers)
             members.append(at)
-        found.append(Chain(tuple(sorted(set(members))), draw.choice(readers[1:]), 0))
+        found.append(ChainAgain(tuple(sorted(set(members))), draw.choice(readers[1:]), 0))
     return found
