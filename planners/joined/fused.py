@@ -99,6 +99,8 @@ class FusedParts:
         programs, again, boxed, begun = list[Program](), list[str](), list[str](), 0
         alone = [p for p, op in enumerate(part.operators) if p == at or self._alike(op, error)]
         for position in (*alone, len(part.operators)):
+            if self.clock.expired():
+                return None
             if begun < position:
                 share = (position - begun) / len(part.operators)
                 inside = self.find(first + begun, first + position, share * limit_s)
@@ -174,7 +176,7 @@ class FusedParts:
         elif self.objective != "latency":
             options["joint"] = True
         return find_planner(FUSION).plan(
-            part, self.machine, self.budget_bytes, options, lambda _: not self.clock.stopped
+            part, self.machine, self.budget_bytes, options, lambda _: self.clock.left_s > 0
         )
 
     def _is_worth(self, part: Graph, chain: ChainAgain) -> bool:
