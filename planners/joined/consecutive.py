@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from planners.core.garbage import no_collection
 from planners.core.machine import Machine
 from planners.core.program import (
     Compute,
@@ -22,6 +23,7 @@ POOL = "pool"
 """The window of the scratchpad that is a circular pool: all of it."""
 
 
+@no_collection()
 def consecutive(programs: Sequence[Program], machine: Machine, budget_bytes: int) -> Program:
     """One program in a scratchpad of the budget. What crosses from one to the next does so at home.
 
@@ -67,6 +69,8 @@ def _moved(
 
 def _renamed(item: Instruction, names: Mapping[str, str], steps: int) -> Instruction:
     """The instruction in other memories, so many steps later."""
+    if not names and not steps:
+        return item
 
     def of(region: Region) -> Region:
         name = names.get(region.memory)
@@ -74,12 +78,16 @@ def _renamed(item: Instruction, names: Mapping[str, str], steps: int) -> Instruc
 
     step = item.step + steps
     match item:
-        case Load() | Store():
-            return replace(item, step=step, source=of(item.source), target=of(item.target))
-        case Release():
-            return replace(item, step=step, region=of(item.region))
+        case Load(_, piece, source, target, engine, joined):
+            return Load(step, piece, of(source), of(target), engine, joined)
+        case Store(_, piece, source, target, engine):
+            return Store(step, piece, of(source), of(target), engine)
+        case Release(_, piece, region):
+            return Release(step, piece, of(region))
         case Compute():
-            reads = tuple([Operand(piece, of(region)) for piece, region in item.reads])
-            writes = tuple([Operand(piece, of(region)) for piece, region in item.writes])
+            reads, writes = item.reads, item.writes
+            if names:
+                reads = tuple([Operand(piece, of(region)) for piece, region in reads])
+                writes = tuple([Operand(piece, of(region)) for piece, region in writes])
             return replace(item, step=step, reads=reads, writes=writes)
     return replace(item, step=step)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from planners.core.access import share_of_macs
 from planners.core.boxes import common
+from planners.core.garbage import no_collection
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import (
@@ -100,6 +101,7 @@ class ParameterStream:
         self.spaces = AddressSpace(program.memories)
         self.instructions = list(program.instructions)
 
+    @no_collection()
     def streamed(self, slice_bytes: int) -> Program:
         """The program with its parameters loaded, in slices of so many bytes where it can.
 
@@ -314,8 +316,10 @@ class ParameterStream:
             for place in loads.get(index, ()):
                 yield from self._loads(item.step, place, there)
             if isinstance(item, Compute):
-                reads = (there[o.piece] if o.region.offset is None else o for o in item.reads)
-                yield replace(item, reads=tuple(reads))
+                if any(operand.region.offset is None for operand in item.reads):
+                    reads = (there[o.piece] if o.region.offset is None else o for o in item.reads)
+                    item = replace(item, reads=tuple(reads))
+                yield item
             else:
                 yield item
             for place in ends.get(index, ()):
