@@ -49,6 +49,9 @@ ORDERS_SHARE = 0.1
 """Of the time that is left, for other orders."""
 FUSED_S, WRITTEN_S = 10e-3, 6e-3
 """Seconds, about, for an operator: to find its fused group, and to write, replay and time it."""
+FULL_S = 12e-3
+"""Seconds, about, to write, replay and time what fills the budget once, of what operators of fused
+groups read and make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +256,17 @@ class JoinedBuilder:
             elif fused := self.fused.known.get((stretch.first, stretch.stop)):
                 seconds += EACH_S * size_of(items_of(fused.program))
             else:
-                seconds += (FUSED_S + WRITTEN_S) * operators
+                seconds += FUSED_S * operators + self._written_s(stretch)
         return seconds > left_s
+
+    def _written_s(self, stretch: Stretch) -> float:
+        """Seconds, about, to write, stream, replay and time a stretch."""
+        ops, size = self.graph.operators[stretch.first : stretch.stop], self.graph.size_bytes
+        written_s = WRITTEN_S * len(ops)
+        if not stretch.fused:
+            return written_s
+        crossing = sum(size(name) for op in ops for name in (*op.inputs, *op.outputs))
+        return max(written_s, FULL_S * crossing / self.budget_bytes)
 
     def _too_long(self, program: Program, grace_s: float = 0.0) -> bool:
         """Whether a program cannot be written and judged in the time that is left."""
@@ -292,7 +304,7 @@ class JoinedBuilder:
         rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
         macs = [op.macs for op in self.graph.operators]
         share = sum(macs[p] for p in own) / max(1, sum(macs[p] for p in rest))
-        written_s = WRITTEN_S * len(self.graph.operators)
+        written_s = sum(map(self._written_s, found))
         left_s = self.clock.left_s - written_s
         if (1 - FUSED_SHARE) * left_s > written_s:  # Else there is no time for other programs.
             only = (stretch.first, stretch.stop) == self.whole and self.larger
