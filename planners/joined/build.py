@@ -49,7 +49,7 @@ ORDERS_SHARE = 0.1
 """Of the time that is left, for other orders."""
 FUSED_S, WRITTEN_S = 10e-3, 6e-3
 """Seconds, about, for an operator: to find its fused group, and to write, replay and time it."""
-FULL_S = 12e-3
+FULL_S = 20e-3
 """Seconds, about, to write, replay and time what fills the budget once, of what operators of fused
 groups read and make."""
 
@@ -304,11 +304,12 @@ class JoinedBuilder:
         rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
         macs = [op.macs for op in self.graph.operators]
         share = sum(macs[p] for p in own) / max(1, sum(macs[p] for p in rest))
-        written_s = sum(map(self._written_s, found))
+        alone = (stretch.first, stretch.stop) == self.whole  # It is written once, by fusion itself.
+        own_s = WRITTEN_S * len(self.graph.operators)
+        written_s = own_s if alone else sum(map(self._written_s, found))
         left_s = self.clock.left_s - written_s
         if (1 - FUSED_SHARE) * left_s > written_s:  # Else there is no time for other programs.
-            only = (stretch.first, stretch.stop) == self.whole and self.larger
-            share *= ONLY_SHARE if only else FUSED_SHARE
+            share *= ONLY_SHARE if alone and self.larger else FUSED_SHARE
         return self.fused.find(stretch.first, stretch.stop, min(self.most_fused_s, share * left_s))
 
 
