@@ -94,9 +94,16 @@ def with_commas(models: Iterable[str]) -> list[str]:
     """Models one by one; with commas there are several, but in the name of a file."""
     one_by_one = []
     for item in models:
-        names = [item] if Path(item).exists() else item.split(",")
+        names = [item] if _is_there(Path(item)) else item.split(",")
         one_by_one += [name.strip() for name in names if name.strip()]
     return one_by_one
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # Many models are too long for the name of a file.
+        return False
 
 
 @app.command()
@@ -135,9 +142,9 @@ def sweep(
     """Plan models × planners × budgets into one table."""
     if scheduler is not None and jobs != 1:
         raise BadInput("--jobs is for this machine: a scheduler has its own workers")
-    require_distinct([*model, machine], {"--out": out, "--resume": resume})
-    writer = None if out is None else table_writer(out)
     models = TORCHVISION if model == ["all"] else with_commas(model)
+    require_distinct([*models, machine], {"--out": out, "--resume": resume})
+    writer = None if out is None else table_writer(out)
     graphs = [load(name, shape, granularity, width, as_json) for name in models]
     given = options | {"weights": weights_given(parameters, weights)}
     done = count(1)

@@ -136,6 +136,8 @@ def test_models_with_spaces_or_commas(tmp_path: Path) -> None:
     file = tmp_path / "a,b.onnx"
     file.touch()
     assert with_commas(["a", "b, c,", str(file)]) == ["a", "b", "c", str(file)]
+    many = [f"model_{number}" for number in range(200)]
+    assert with_commas([",".join(many)]) == many
 
 
 def test_pack(spillway: Any, tmp_path: Path) -> None:
