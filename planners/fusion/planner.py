@@ -39,7 +39,7 @@ from typing import Any
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import Wish, broken, parse, require_known
 from planners.core.details import LatencyClaim
-from planners.core.errors import BadInput, BudgetTooSmall
+from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
@@ -124,7 +124,10 @@ def plan(
         return plan_partition(model, partition, budget_bytes, chosen, clock)
     plan = _plan_wished(model, wishes, budget_bytes, chosen, clock)
     if lost := broken(plan, wishes):
-        raise AssertionError(f"the plan breaks {', '.join(map(str, lost))}")
+        raise NoPlanFound(
+            f"fusion: the best plan that was found breaks {', '.join(map(str, lost))}: leave one "
+            "of the wishes out, or give it more time"
+        )
     return plan
 
 

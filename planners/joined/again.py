@@ -82,7 +82,9 @@ def with_copies(graph: Graph, chosen: Sequence[ChainAgain]) -> tuple[Graph, Mapp
     """The network in which chains run again, and the originals of its copies by name."""
     originals: dict[str, str] = {}
     newest: dict[str, str] = {}  # What is read of a tensor from here on.
-    tensors, operators = dict(graph.tensors), list[Operator]()
+    tensors, operators = {**graph.tensors}, list[Operator]()
+    for name in graph.state:  # Of a part of a run nothing is kept for the next one.
+        tensors[name] = replace(tensors[name], kind="input")
     by_reader: dict[int, list[tuple[int, ChainAgain]]] = {}
     for number, chain in enumerate(chosen):
         by_reader.setdefault(chain.before, []).append((number, chain))

@@ -31,10 +31,13 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
+from planners.core.progress import Clock
 
 MOST_BOXES = 4096
-MOST_SIZES, MOST_GRIDS = 9, 3
+MOST_SIZES, MOST_GRIDS = 9, 12
 """Sizes of boxes along an axis, and grids, that are tried."""
+MOST_PERMUTED = 3
+"""Axes in any order; of more, any is innermost, and the others in their own order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,157 +53,203 @@ class Grid:
     seconds: float
 
 
-def by_boxes(
-    graph: Graph, machine: Machine, budget_bytes: int, op: Operator, grids: Sequence[Grid]
-) -> Program | None:
-    """The program of an operator in the first of these grids that fits; None where none does."""
-    for grid in grids:  # At the edge of an operand boxes may be larger than was thought.
-        program = _program(graph, machine, budget_bytes, op, grid)
-        if program is not None:
-            return program
-    return None
+@dataclass(frozen=True)
+class Boxes:
+    """One operator in a budget, of which parameters that are read `in_place` take no byte."""
 
+    graph: Graph
+    machine: Machine
+    budget_bytes: int
+    op: Operator
+    in_place: bool = False
 
-def best_grids(
-    graph: Graph, machine: Machine, budget_bytes: int, op: Operator, objective: str
-) -> list[Grid]:
-    """Some grids of least bytes or seconds of those that fit, about; none for several outputs."""
-    if len(op.outputs) != 1 or not graph.tensors[op.outputs[0]].elements:
-        return []
-    fit = [grid for grid in _grids(graph, machine, op) if grid.held_bytes <= budget_bytes]
-    if objective == "latency":
-        return sorted(fit, key=lambda grid: (grid.seconds, grid.moved_bytes))[:MOST_GRIDS]
-    return sorted(fit, key=lambda grid: (grid.moved_bytes, grid.seconds))[:MOST_GRIDS]
+    @property
+    def output(self) -> str:
+        return self.op.outputs[0]
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.graph.tensors[self.output].shape
 
-def _grids(graph: Graph, machine: Machine, op: Operator) -> Iterator[Grid]:
-    """Grids with what they take, by the boxes at the first corner and in the middle."""
-    (output,) = op.outputs
-    shape = graph.tensors[output].shape
-    host = machine.memory(machine.offchip)
-    for sizes in product(*map(_sizes, shape)):
-        counts = [-(-n // size) for n, size in zip(shape, sizes, strict=True)]
-        if prod(counts) > MOST_BOXES:
-            continue
-        first = _operands(graph, op, _box(shape, sizes, [0] * len(shape)))
-        middle = _operands(graph, op, _box(shape, sizes, [count // 2 for count in counts]))
-        bytes_of = {
-            name: max(piece_bytes(graph, Piece(name, box)) for box in (one, middle.get(name, one)))
-            for name, one in first.items()
-        }
-        cut = [axis for axis, count in enumerate(counts) if count > 1]
-        moves = {axis: _moved(graph, op, shape, sizes, counts, axis, first) for axis in cut}
-        made = graph.bytes_of(output, prod(sizes))
-        for order in permutations(cut):
-            loaded = sum(
-                size * _times(name, order, moves, counts) for name, size in bytes_of.items()
-            )
-            moved = loaded + graph.size_bytes(output)
-            inner = order[-1] if order else -1
-            twice = [
-                size for name, size in bytes_of.items() if inner in cut and name in moves[inner]
-            ]
-            moving_s, work_s = moved / host.read_bytes_per_s, op.macs / machine.macs_per_s
-            held = sum(bytes_of.values()) + made
-            yield Grid(sizes, order, 1, held, moved, moving_s + work_s)
-            if cut:
-                more = sum(twice) + made
-                yield Grid(sizes, order, 2, held + more, moved, max(moving_s, work_s))
+    def best(self, objective: str, clock: Clock) -> list[Grid]:
+        """Some grids of least bytes or seconds of those that fit, about; none for several outputs,
+        and fewer where the clock ends the search."""
+        if len(self.op.outputs) != 1 or not prod(self.shape):
+            return []
+        fit = list(self._grids(clock))
+        if objective == "latency":
+            return sorted(fit, key=lambda grid: (grid.seconds, grid.moved_bytes))[:MOST_GRIDS]
+        return sorted(fit, key=lambda grid: (grid.moved_bytes, grid.seconds))[:MOST_GRIDS]
 
-
-def _sizes(length: int) -> list[int]:
-    """Sizes of parts of an axis, the whole first: some of those that differ in their number."""
-    halved, some = length, list[int]()
-    while len(some) < MOST_SIZES and halved:
-        some.append(halved)
-        if halved == 1:
-            break
-        halved = -(-halved // 2)
-    return some
-
-
-def _times(
-    name: str, order: Sequence[int], moves: Mapping[int, set[str]], counts: Sequence[int]
-) -> int:
-    """How often an operand's box changes: with each box of the axes down to the last it needs."""
-    deepest = max((at for at, axis in enumerate(order) if name in moves[axis]), default=-1)
-    return prod(counts[axis] for axis in order[: deepest + 1])
-
-
-def _moved(
-    graph: Graph,
-    op: Operator,
-    shape: Sequence[int],
-    sizes: Sequence[int],
-    counts: Sequence[int],
-    axis: int,
-    first: Mapping[str, Box],
-) -> set[str]:
-    """The operands of which other boxes are read along an axis."""
-    at = [0] * len(shape)
-    at[axis] = counts[axis] - 1
-    other = _operands(graph, op, _box(shape, sizes, at))
-    return {name for name, box in first.items() if other.get(name) != box}
-
-
-def _box(shape: Sequence[int], sizes: Sequence[int], at: Sequence[int]) -> Box:
-    ends = zip(shape, sizes, at, strict=True)
-    return tuple((k * size, min(n, (k + 1) * size)) for n, size, k in ends)
-
-
-def _operands(graph: Graph, op: Operator, box: Box) -> dict[str, Box]:
-    """What a box of the output reads; what it reads nothing of is not there."""
-    read = needs(graph, op, op.outputs[0], box)
-    return {name: own for name, own in read if all(start < stop for start, stop in own)}
-
-
-def _boxes(shape: Sequence[int], grid: Grid) -> list[Box]:
-    """The boxes of the output in the order in which they are made."""
-    counts = [-(-n // size) for n, size in zip(shape, grid.sizes, strict=True)]
-    found = []
-    for numbers in product(*(range(counts[axis]) for axis in grid.order)):
-        at = [0] * len(shape)
-        for axis, number in zip(grid.order, numbers, strict=True):
-            at[axis] = number
-        found.append(_box(shape, grid.sizes, at))
-    return found
-
-
-def _program(
-    graph: Graph, machine: Machine, budget_bytes: int, op: Operator, grid: Grid
-) -> Program | None:
-    """The program of a grid; None where the largest boxes do not fit."""
-    (output,) = op.outputs
-    made = _boxes(graph.tensors[output].shape, grid)
-    read = [_operands(graph, op, box) for box in made]
-    slots: dict[str, _Slots] = {}
-    end, shape = 0, graph.tensors[output].shape
-    inner = -(-shape[grid.order[-1]] // grid.sizes[grid.order[-1]]) if grid.order else 1
-    for name in dict.fromkeys(name for each in read for name in each):
-        size = max(piece_bytes(graph, Piece(name, each[name])) for each in read if name in each)
-        changes = any(
-            read[number - 1].get(name) != read[number].get(name)
-            for number in range(len(read))
-            if number % inner
-        )
-        slots[name] = _Slots(end, size, grid.places if changes else 1)
-        end += size * slots[name].places
-    size = max(piece_bytes(graph, Piece(output, box)) for box in made)
-    slots[output] = _Slots(end, size, grid.places if len(made) > 1 else 1)
-    end += size * slots[output].places
-    if end > budget_bytes:
+    def program(self, grids: Sequence[Grid]) -> Program | None:
+        """The program in the first of these grids that fits; None where none does."""
+        for grid in grids:  # Inside, boxes may be larger than where it was looked at.
+            made = [*self._boxes(grid)]
+            read = [self._operands(box) for box in made]
+            slots = self._slots(grid, made, read)
+            if sum(slot.size_bytes * slot.places for slot in slots.values()) <= self.budget_bytes:
+                return self._program(made, read, slots)
         return None
-    memories = [
-        Memory(machine.onchip, budget_bytes),
-        Memory(machine.offchip, None, offchip=True, addressed=False),
-    ]
-    if machine.parameters != machine.offchip:
-        memories.append(Memory(machine.parameters, None, offchip=True, addressed=False))
-    homes = {"input": machine.offchip, "output": machine.offchip, "parameter": machine.parameters}
-    steps = tuple(f"{op.name} {number} of {len(made)}" for number in range(1, len(made) + 1))
-    return Program(
-        tuple(memories), tuple(_instructions(graph, machine, op, made, read, slots)), homes, steps
-    )
+
+    # ---- grids ---------------------------------------------------------------------------------
+
+    def _grids(self, clock: Clock) -> Iterator[Grid]:
+        """Grids that fit with what they take, by the boxes at both ends and in the middle."""
+        for sizes in product(*map(_sizes, self.shape)):
+            counts = [-(-n // size) for n, size in zip(self.shape, sizes, strict=True)]
+            if prod(counts) > MOST_BOXES:
+                continue
+            if clock.expired():
+                return
+            yield from self._orders(sizes, counts)
+
+    def _orders(self, sizes: tuple[int, ...], counts: Sequence[int]) -> Iterator[Grid]:
+        """The grids of boxes of a size."""
+        ends = ([0] * len(counts), [n // 2 for n in counts], [n - 1 for n in counts])
+        some = [self._operands(self._box(sizes, at)) for at in ends]
+        bytes_of = {
+            name: max(
+                piece_bytes(self.graph, Piece(name, each[name])) for each in some if name in each
+            )
+            for name in dict.fromkeys(name for each in some for name in each)
+        }
+        made = self.graph.bytes_of(self.output, prod(sizes))
+        held = sum(size for name, size in bytes_of.items() if self._is_held(name)) + made
+        if held > self.budget_bytes:
+            return
+        cut = [axis for axis, count in enumerate(counts) if count > 1]
+        moves = {axis: self._moved(sizes, counts, axis) for axis in cut}
+        host = self.machine.memory(self.machine.offchip)
+        work_s = self.op.macs / self.machine.macs_per_s
+        for order in _permuted(cut):
+            loaded = sum(
+                size * self._times(name, order, moves, counts) for name, size in bytes_of.items()
+            )
+            moved = loaded + self.graph.size_bytes(self.output)
+            moving_s = moved / host.read_bytes_per_s
+            yield Grid(sizes, order, 1, held, moved, moving_s + work_s)
+            if order:
+                changing = [n for n in bytes_of if n in moves[order[-1]] and self._is_held(n)]
+                both = held + made + sum(bytes_of[name] for name in changing)
+                if both <= self.budget_bytes:
+                    yield Grid(sizes, order, 2, both, moved, max(moving_s, work_s))
+
+    def _is_held(self, name: str) -> bool:
+        """Whether an operand takes bytes on chip."""
+        return not (self.in_place and name in self.op.parameters)
+
+    def _times(
+        self,
+        name: str,
+        order: Sequence[int],
+        moves: Mapping[int, set[str]],
+        counts: Sequence[int],
+    ) -> int:
+        """How often an operand is read: for each box of the axes down to the last it needs."""
+        deepest = max((at for at, axis in enumerate(order) if name in moves[axis]), default=-1)
+        if not self._is_held(name):
+            deepest = len(order) - 1  # For each box, whatever it is.
+        return prod(counts[axis] for axis in order[: deepest + 1])
+
+    def _moved(self, sizes: Sequence[int], counts: Sequence[int], axis: int) -> set[str]:
+        """The operands of which other boxes are read along an axis."""
+        at = [0] * len(counts)
+        first = self._operands(self._box(sizes, at))
+        at[axis] = counts[axis] - 1
+        last = self._operands(self._box(sizes, at))
+        return {name for name in {*first, *last} if first.get(name) != last.get(name)}
+
+    def _box(self, sizes: Sequence[int], at: Sequence[int]) -> Box:
+        ends = zip(self.shape, sizes, at, strict=True)
+        return tuple((k * size, min(n, (k + 1) * size)) for n, size, k in ends)
+
+    def _operands(self, box: Box) -> dict[str, Box]:
+        """What a box of the output reads; what it reads nothing of is not there."""
+        read = needs(self.graph, self.op, self.output, box)
+        return {name: own for name, own in read if all(start < stop for start, stop in own)}
+
+    # ---- a program -----------------------------------------------------------------------------
+
+    def _boxes(self, grid: Grid) -> Iterator[Box]:
+        """The boxes of the output in the order in which they are made."""
+        counts = [-(-n // size) for n, size in zip(self.shape, grid.sizes, strict=True)]
+        for numbers in product(*(range(counts[axis]) for axis in grid.order)):
+            at = [0] * len(counts)
+            for axis, number in zip(grid.order, numbers, strict=True):
+                at[axis] = number
+            yield self._box(grid.sizes, at)
+
+    def _slots(
+        self, grid: Grid, made: Sequence[Box], read: Sequence[Mapping[str, Box]]
+    ) -> dict[str, _Slots]:
+        """Places for each operand and the output, one after the other."""
+        slots: dict[str, _Slots] = {}
+        end, inner = 0, 1
+        if grid.order:
+            inner = -(-self.shape[grid.order[-1]] // grid.sizes[grid.order[-1]])
+        for name in dict.fromkeys(name for each in read for name in each):
+            if not self._is_held(name):
+                continue
+            pieces = [Piece(name, each[name]) for each in read if name in each]
+            changes = any(
+                read[number - 1].get(name) != read[number].get(name)
+                for number in range(len(read))
+                if number % inner
+            )
+            size = max(piece_bytes(self.graph, piece) for piece in pieces)
+            slots[name] = _Slots(end, size, grid.places if changes else 1)
+            end += size * slots[name].places
+        size = max(piece_bytes(self.graph, Piece(self.output, box)) for box in made)
+        slots[self.output] = _Slots(end, size, grid.places if len(made) > 1 else 1)
+        return slots
+
+    def _program(
+        self, made: Sequence[Box], read: Sequence[Mapping[str, Box]], slots: Mapping[str, _Slots]
+    ) -> Program:
+        machine, name = self.machine, self.op.name
+        memories = [
+            Memory(machine.onchip, self.budget_bytes),
+            Memory(machine.offchip, None, offchip=True, addressed=False),
+        ]
+        if machine.parameters != machine.offchip:
+            memories.append(Memory(machine.parameters, None, offchip=True, addressed=False))
+        homes = {
+            "input": machine.offchip,
+            "output": machine.offchip,
+            "parameter": machine.parameters,
+        }
+        steps = tuple(f"{name} {number} of {len(made)}" for number in range(1, len(made) + 1))
+        return Program(tuple(memories), tuple(self._instructions(made, read, slots)), homes, steps)
+
+    def _instructions(
+        self, made: Sequence[Box], read: Sequence[Mapping[str, Box]], slots: Mapping[str, _Slots]
+    ) -> Iterator[Instruction]:
+        graph, machine, there = self.graph, self.machine, dict[str, Operand]()
+        for step, (box, needed) in enumerate(zip(made, read, strict=True)):
+            for name, own in needed.items():
+                if name in there:
+                    continue
+                piece, size = Piece(name, own), piece_bytes(graph, Piece(name, own))
+                parameter = name in self.op.parameters
+                home = Region(machine.parameters if parameter else machine.offchip, None, size)
+                if self._is_held(name):
+                    there[name] = slots[name].next(graph, machine, piece)
+                    yield Load(step, piece, home, there[name].region)
+                else:
+                    there[name] = Operand(piece, home)
+            written = slots[self.output].next(graph, machine, Piece(self.output, box))
+            reads = tuple(there[name] for name in needed)
+            macs = share_of_macs(graph, self.op, self.output, box)
+            yield Compute(step, self.op.name, reads, (written,), macs)
+            home = Region(machine.offchip, None, written.region.size_bytes)
+            yield Store(step, written.piece, written.region, home)
+            yield Release(step, *written)
+            after = read[step + 1] if step + 1 < len(read) else {}
+            for name, operand in [*there.items()]:
+                if after.get(name) != operand.piece.box:
+                    del there[name]
+                    if self._is_held(name):
+                        yield Release(step, *operand)
 
 
 @dataclass(slots=True)
@@ -219,33 +268,21 @@ class _Slots:
         return Operand(piece, Region(machine.onchip, at, piece_bytes(graph, piece)))
 
 
-def _instructions(
-    graph: Graph,
-    machine: Machine,
-    op: Operator,
-    made: Sequence[Box],
-    read: Sequence[Mapping[str, Box]],
-    slots: Mapping[str, _Slots],
-) -> Iterator[Instruction]:
-    (output,) = op.outputs
-    there: dict[str, Operand] = {}
-    for step, (box, needed) in enumerate(zip(made, read, strict=True)):
-        for name, own in needed.items():
-            if name not in there:
-                there[name] = operand = slots[name].next(graph, machine, Piece(name, own))
-                home = machine.parameters if name in op.parameters else machine.offchip
-                source = Region(home, None, operand.region.size_bytes)
-                yield Load(step, operand.piece, source, operand.region)
-        written = slots[output].next(graph, machine, Piece(output, box))
-        reads = tuple(there[name] for name in needed)
-        macs = share_of_macs(graph, op, output, box)
-        yield Compute(step, op.name, reads, (written,), macs)
-        yield Store(
-            step, written.piece, written.region,
-            Region(machine.offchip, None, written.region.size_bytes),
-        )  # fmt: skip
-        yield Release(step, *written)
-        after = read[step + 1] if step + 1 < len(read) else {}
-        for name, operand in [*there.items()]:
-            if after.get(name) != operand.piece.box:
-                yield Release(step, *there.pop(name))
+def _permuted(axes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Orders of the axes: all of few, of more one for each that is innermost."""
+    if len(axes) <= MOST_PERMUTED:
+        yield from permutations(axes)
+        return
+    for inner in axes:
+        yield (*(axis for axis in axes if axis != inner), inner)
+
+
+def _sizes(length: int) -> list[int]:
+    """Sizes of parts of an axis, the whole first: some of those that differ in their number."""
+    halved, some = length, list[int]()
+    while len(some) < MOST_SIZES and halved:
+        some.append(halved)
+        if halved == 1:
+            break
+        halved = -(-halved // 2)
+    return some

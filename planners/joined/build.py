@@ -93,7 +93,13 @@ class JoinedBuilder:
     def fused(self) -> FusedParts:
         """Parts of the network as fused groups."""
         return FusedParts(
-            self.graph, self.machine, self.budget_bytes, self.objective, self.clock, self.wishes
+            self.graph,
+            self.machine,
+            self.budget_bytes,
+            self.objective,
+            self.clock,
+            self.wishes,
+            self.in_place,
         )
 
     @property

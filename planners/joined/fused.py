@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from planners.constraints.language import Wish
-from planners.core.errors import BudgetTooSmall, SpillwayError
+from planners.core.errors import BudgetTooSmall, SpillwayError, WishesConflict
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.plan import Plan
@@ -24,7 +24,7 @@ from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.joined.again import ChainAgain, chains, of_originals, with_copies
-from planners.joined.boxes import Grid, best_grids, by_boxes
+from planners.joined.boxes import Boxes, Grid
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.joined.wishes import of_part
@@ -50,7 +50,10 @@ class FusedPart:
 
 @dataclass
 class FusedParts:
-    """The parts of one network in one budget; `copies`: operators may run again."""
+    """The parts of one network in one budget; `copies`: operators may run again.
+
+    Where parameters are read `in_place` none does: each time would read them again.
+    """
 
     graph: Graph
     machine: Machine
@@ -58,10 +61,13 @@ class FusedParts:
     objective: str
     clock: Clock
     wishes: tuple[Wish, ...] = ()
+    in_place: bool = False
     copies: bool = True
     known: dict[tuple[int, int], FusedPart | None] = field(default_factory=dict)
     grids: dict[Hashable, list[Grid]] = field(default_factory=dict)
     """Of boxes, for operators by their looks."""
+    conflict: WishesConflict | None = None
+    """Why all of the network as fused groups cannot keep to the wishes."""
     too_small: BudgetTooSmall | None = None
     """Why all of the network has no fused groups."""
 
@@ -80,9 +86,12 @@ class FusedParts:
         share = FIRST_SHARE if again and self.objective != "latency" else 1.0
         try:
             plan = self._plan(part, share * limit_s)
+        except WishesConflict as error:
+            self.conflict = error if whole else self.conflict
+            return None
         except BudgetTooSmall as error:
             found = self._around(part, first, error, limit_s)
-            if found is None and whole:
+            if found is None and whole and not self.clock.expired():
                 self.too_small = error
             return found
         except SpillwayError:
@@ -138,12 +147,11 @@ class FusedParts:
         return op.kind, op.look, op.slide, shapes, self.graph.types_of(op)
 
     def _by_boxes(self, op: Operator) -> Program | None:
+        boxes = Boxes(self.graph, self.machine, self.budget_bytes, op, in_place=self.in_place)
         look = self._look(op)
         if look not in self.grids:
-            self.grids[look] = best_grids(
-                self.graph, self.machine, self.budget_bytes, op, self.objective
-            )
-        return by_boxes(self.graph, self.machine, self.budget_bytes, op, self.grids[look])
+            self.grids[look] = boxes.best(self.objective, self.clock)
+        return boxes.program(self.grids[look])
 
     def _with_copies(
         self, part: Graph, plan: Plan, again: list[ChainAgain], began: float, limit_s: float
@@ -181,7 +189,7 @@ class FusedParts:
 
     def _is_worth(self, part: Graph, chain: ChainAgain) -> bool:
         """Whether what a chain saves off chip is worth its work, by what is asked."""
-        if self.wishes or not self.copies:
+        if self.wishes or self.in_place or not self.copies:
             return False
         macs = sum(part.operators[position].macs for position in chain.positions)
         host, machine = self.machine.memory(self.machine.offchip), self.machine

@@ -15,6 +15,7 @@ from time import perf_counter
 
 from planners.constraints.language import Wish
 from planners.core.details.joined import JoinedStretch
+from planners.core.graph import Graph
 from planners.core.program import Compute
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
@@ -146,7 +147,7 @@ class LocalSearch:
     def _exchanges(self) -> list[Exchange]:
         """To fused groups for wishes; to each way, those first where most is waited for; to fused
         groups."""
-        waits = _waits(self.best)
+        waits = _waits(self.best, self.builder.graph)
         exchanges = [Exchange(way.first, way.stop, way) for way in self.ways]
         exchanges.sort(key=lambda exchange: -sum(waits[exchange.first : exchange.stop]))
         fused = [Exchange(first, stop) for first, stop in pairwise(self.marks)]
@@ -187,9 +188,9 @@ def _with_next(
     return replace(said, why=why)
 
 
-def _waits(judged: Judged) -> list[float]:
-    """Seconds for which each operator's computation was held up."""
-    graph, instructions = judged.plan.graph, tuple(judged.plan.program.instructions)
+def _waits(judged: Judged, graph: Graph) -> list[float]:
+    """Seconds for which each operator's computation was held up, in the order of a graph."""
+    instructions = tuple(judged.plan.program.instructions)
     columns = columns_of_intervals(judged.trace.intervals)
     waits = [0.0] * len(graph.operators)
     for at, stall_s in zip(columns.instruction.tolist(), columns.stall_s.tolist(), strict=True):

@@ -27,7 +27,7 @@ def part_of(graph: Graph, first: int, stop: int) -> Graph:
     for op in ops:
         for name in (*op.inputs, *op.parameters, *op.outputs):
             tensor = graph.tensors[name]
-            if name in inputs and tensor.kind == "activation":
+            if tensor.kind == "state" or (name in inputs and tensor.kind == "activation"):
                 tensor = replace(tensor, kind="input")
             tensors[name] = tensor
     return replace(

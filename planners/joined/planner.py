@@ -144,6 +144,11 @@ def _in_orders(builder: JoinedBuilder) -> Iterator[JoinedBuilder]:
 
 def _none(builder: JoinedBuilder) -> SpillwayError:
     """Why there is no plan where the other planners are not asked."""
+    if builder.fused.conflict is not None:
+        return NoPlanFound(
+            "joined: no plan was found that keeps to the wishes; as fused groups there is none: "
+            f"{builder.fused.conflict}"
+        )
     if builder.fused.too_small is None:
         return NoPlanFound(
             "joined: no way to run this network was found within the budget and the time: give it "

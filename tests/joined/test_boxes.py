@@ -12,8 +12,9 @@ import planners as sp
 from planners.core.errors import BudgetTooSmall
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.plan import Claims, Plan
-from planners.core.program import Program
-from planners.joined.boxes import best_grids, by_boxes
+from planners.core.program import Load, Program
+from planners.core.progress import Clock
+from planners.joined.boxes import Boxes
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.simulator.account import account
@@ -44,8 +45,8 @@ def in_boxes(graph: sp.Graph, budget: int, objective: str) -> Program | None:
     machine, programs = with_scratchpad(MACHINE, budget), []
     for number, op in enumerate(graph.operators):
         part = part_of(graph, number, number + 1)
-        grids = best_grids(part, machine, budget, op, objective)
-        program = by_boxes(part, machine, budget, op, grids)
+        boxes = Boxes(part, machine, budget, op)
+        program = boxes.program(boxes.best(objective, Clock(60.0)))
         if program is None:
             return None
         programs.append(program)
@@ -92,10 +93,11 @@ def test_a_grid_moves_what_it_says(budget: int, objective: str) -> None:
     position = next(i for i, op in enumerate(graph.operators) if op.kind == "linear")
     op, part = graph.operators[position], part_of(graph, position, position + 1)
     machine = with_scratchpad(MACHINE, budget)
-    grids = best_grids(part, machine, budget, op, objective)
+    boxes = Boxes(part, machine, budget, op)
+    grids = boxes.best(objective, Clock(60.0))
     assert grids
     for grid in grids:
-        program = by_boxes(part, machine, budget, op, [grid])
+        program = boxes.program([grid])
         assert program is not None
         report = replay(part, program)
         assert report.traffic_bytes == grid.moved_bytes
@@ -119,3 +121,47 @@ def test_weights_larger_than_the_memory_over_tokens() -> None:
         assert sp.check(plan).peak_bytes <= budget
         assert any("box by box" in stretch.why for stretch in plan.details.stretches)
         assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
+
+
+def test_operands_that_not_every_box_reads() -> None:
+    """A box of what is put together reads some of the operands only."""
+    graph = sp.from_torch(Together(), tuple(torch.randn(1, 16, 16) for _ in range(6)))
+    (op,) = graph.operators
+    for budget in (614, 1024, 1536, 3072):
+        boxes = Boxes(graph, with_scratchpad(MACHINE, budget), budget, op)
+        program = boxes.program(boxes.best("traffic", Clock(60.0)))
+        assert program is not None
+        report = replay(graph, program)
+        assert report.traffic_bytes == 2 * 6 * 16 * 16
+        assert report.peak_bytes <= budget
+
+
+class Together(nn.Module):
+    def forward(self, *parts: torch.Tensor) -> torch.Tensor:
+        return torch.cat(parts, 2)
+
+
+def test_the_search_for_a_grid_ends_with_the_clock() -> None:
+    module = nn.LayerNorm(96)
+    graph = sp.from_torch(module, (torch.randn(2, 4, 4, 4, 4, 4, 4, 96),))
+    (op,) = graph.operators
+    clock = Clock(0.05)
+    assert Boxes(graph, MACHINE, 600, op).best("latency", clock) is not None
+    assert clock.ended
+    assert clock.elapsed_s < 5
+
+
+def test_parameters_that_are_read_in_place_take_no_bytes_and_are_read_for_each_box() -> None:
+    graph = sp.from_torch(nn.Linear(64, 64), (torch.randn(1, 64, 64),))
+    (op,) = graph.operators
+    machine = with_scratchpad(MACHINE, 1000)
+    boxes = Boxes(graph, machine, 1000, op, in_place=True)
+    grids = boxes.best("traffic", Clock(60.0))
+    program = boxes.program(grids)
+    assert program is not None
+    report = replay(graph, program)
+    assert report.peak_bytes <= 1000
+    assert report.traffic_bytes == grids[0].moved_bytes
+    assert not any(
+        isinstance(i, Load) and i.piece.tensor in op.parameters for i in program.instructions
+    )

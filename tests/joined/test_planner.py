@@ -266,3 +266,28 @@ def test_fused_groups_where_parameters_find_no_room_in_the_pool() -> None:
         plan = sp.plan(graph, "joined", 66_000, objective="traffic", time_limit=4, **ALONE)
     assert [stretch.how for stretch in plan.details.stretches] == ["fused groups"]
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
+
+
+class Remembers(nn.Module):
+    """Adds what it made the last time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("before", torch.zeros(1, 4, 8, 8))
+        self.one, self.two = (nn.Conv2d(4, 4, 3, padding=1) for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.one(x))
+        self.before.copy_(y + self.before)
+        return self.two(y)
+
+
+@pytest.mark.parametrize("budget", [300, 600, 900, 2000])
+def test_networks_with_state(budget: int) -> None:
+    torch.manual_seed(0)
+    module, inputs = Remembers().eval(), (torch.randn(1, 4, 8, 8),)
+    graph = sp.from_torch(module, inputs)
+    for objective in ("latency", "traffic"):
+        plan = sp.plan(graph, "joined", budget, objective=objective, time_limit=2, **ALONE)
+        assert sp.check(plan).peak_bytes <= budget
+        assert sp.execute(plan, module, inputs).max_abs_error < 1e-4

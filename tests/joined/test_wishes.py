@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
 
 import planners as sp
 from planners.constraints.language import broken, parse
@@ -59,3 +61,29 @@ def test_what_cannot_be_wished_is_said() -> None:
         sp.plan(graph, "joined", 9000, wishes=["keep relu", "spill relu"], **ASKED)
     with pytest.raises(NoPlanFound, match="none of the plans found keeps to 'fuse conv2d linear'"):
         sp.plan(graph, "joined", 7000, wishes=["fuse conv2d linear"], **ASKED)
+
+
+class Attends(nn.Module):
+    """Attention, whose last product needs all rows of what it reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+        self.up, self.down = nn.Linear(16, 64), nn.Linear(64, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + self.attention(x, x, x, need_weights=False)[0]
+        return y + self.down(torch.relu(self.up(y)))
+
+
+def test_a_wish_that_no_fused_group_can_keep_to_is_named_with_the_reason() -> None:
+    graph = sp.from_torch(Attends().eval(), (torch.randn(2, 10, 16),), bytes_per_element=1)
+    names = [op.name for op in graph.operators]
+    at = names.index("scaled_dot_product_attention") + 1
+    wish = f"fuse {names[at]} {names[at + 1]}"
+    with pytest.raises(sp.WishesConflict) as fused:
+        sp.plan(graph, "fusion", 1120, wishes=[wish], time_limit=1)
+    with pytest.raises((NoPlanFound, sp.WishesConflict)) as joined:
+        sp.plan(graph, "joined", 1120, wishes=[wish], **{**ASKED, "time_limit": 1})
+    assert "cannot be one group" in str(fused.value)
+    assert "cannot be one group" in str(joined.value)

@@ -79,12 +79,13 @@ class Floors:
         total = np.array([self.few[t] for t in tensors], dtype=np.int64) @ rows
         rest = np.array([self.rest[t] for t in tensors], dtype=np.int64)[:, None] * rows
         place = {tensor: k for k, tensor in enumerate(tensors)}
-        whole = [place[t] for t in {t for member in members for t in member.whole}]
+        # What a member makes beside what is asked of here counts nothing: it is a bound.
+        whole = [place[t] for t in {t for member in members for t in member.whole} if t in place]
         if whole:
             total += rest[whole].sum(axis=0)
             rest[whole] = 0
         for member in members:
-            if member.pair is not None:
+            if member.pair is not None and all(t in place for t in member.pair):
                 a, b = (rest[place[t]] for t in member.pair)
                 paid = np.minimum(a, b)
                 total += paid
