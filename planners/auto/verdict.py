@@ -127,4 +127,6 @@ def none_of(race: Race, apart: Sequence[Apart], budget_bytes: int, stopped: bool
         return BadInput(f"no planner has a plan: {told}")
     need, label, error = min(short, key=lambda found: found[:2])
     remedy = f"that is the least of all planners, {label}'s"
+    if unsure := [o.task.form.label for o in outcomes if not (o.short or o.has_plan)]:
+        remedy += f"; {', '.join(dict.fromkeys(unsure))} had no plan in the time, and may need less"
     return BudgetTooSmall(need, budget_bytes, error.operator, error.tensors, remedy)
