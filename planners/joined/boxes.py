@@ -54,7 +54,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Boxes:
+class OperatorBoxes:
     """One operator in a budget, of which parameters that are read `in_place` take no byte."""
 
     graph: Graph

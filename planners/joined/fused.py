@@ -24,7 +24,7 @@ from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.joined.again import ChainAgain, chains, of_originals, with_copies
-from planners.joined.boxes import Boxes, Grid
+from planners.joined.boxes import Grid, OperatorBoxes
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.joined.wishes import of_part
@@ -147,7 +147,9 @@ class FusedParts:
         return op.kind, op.look, op.slide, shapes, self.graph.types_of(op)
 
     def _by_boxes(self, op: Operator) -> Program | None:
-        boxes = Boxes(self.graph, self.machine, self.budget_bytes, op, in_place=self.in_place)
+        boxes = OperatorBoxes(
+            self.graph, self.machine, self.budget_bytes, op, in_place=self.in_place
+        )
         look = self._look(op)
         if look not in self.grids:
             self.grids[look] = boxes.best(self.objective, self.clock)

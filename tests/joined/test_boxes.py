@@ -14,7 +14,7 @@ from planners.core.machine import load_machine, with_scratchpad
 from planners.core.plan import Claims, Plan
 from planners.core.program import Load, Program
 from planners.core.progress import Clock
-from planners.joined.boxes import Boxes
+from planners.joined.boxes import OperatorBoxes
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.simulator.account import account
@@ -45,7 +45,7 @@ def in_boxes(graph: sp.Graph, budget: int, objective: str) -> Program | None:
     machine, programs = with_scratchpad(MACHINE, budget), []
     for number, op in enumerate(graph.operators):
         part = part_of(graph, number, number + 1)
-        boxes = Boxes(part, machine, budget, op)
+        boxes = OperatorBoxes(part, machine, budget, op)
         program = boxes.program(boxes.best(objective, Clock(60.0)))
         if program is None:
             return None
@@ -93,7 +93,7 @@ def test_a_grid_moves_what_it_says(budget: int, objective: str) -> None:
     position = next(i for i, op in enumerate(graph.operators) if op.kind == "linear")
     op, part = graph.operators[position], part_of(graph, position, position + 1)
     machine = with_scratchpad(MACHINE, budget)
-    boxes = Boxes(part, machine, budget, op)
+    boxes = OperatorBoxes(part, machine, budget, op)
     grids = boxes.best(objective, Clock(60.0))
     assert grids
     for grid in grids:
@@ -128,7 +128,7 @@ def test_operands_that_not_every_box_reads() -> None:
     graph = sp.from_torch(Together(), tuple(torch.randn(1, 16, 16) for _ in range(6)))
     (op,) = graph.operators
     for budget in (614, 1024, 1536, 3072):
-        boxes = Boxes(graph, with_scratchpad(MACHINE, budget), budget, op)
+        boxes = OperatorBoxes(graph, with_scratchpad(MACHINE, budget), budget, op)
         program = boxes.program(boxes.best("traffic", Clock(60.0)))
         assert program is not None
         report = replay(graph, program)
@@ -146,7 +146,7 @@ def test_the_search_for_a_grid_ends_with_the_clock() -> None:
     graph = sp.from_torch(module, (torch.randn(2, 4, 4, 4, 4, 4, 4, 96),))
     (op,) = graph.operators
     clock = Clock(0.05)
-    assert Boxes(graph, MACHINE, 600, op).best("latency", clock) is not None
+    assert OperatorBoxes(graph, MACHINE, 600, op).best("latency", clock) is not None
     assert clock.ended
     assert clock.elapsed_s < 5
 
@@ -155,7 +155,7 @@ def test_parameters_that_are_read_in_place_take_no_bytes_and_are_read_for_each_b
     graph = sp.from_torch(nn.Linear(64, 64), (torch.randn(1, 64, 64),))
     (op,) = graph.operators
     machine = with_scratchpad(MACHINE, 1000)
-    boxes = Boxes(graph, machine, 1000, op, in_place=True)
+    boxes = OperatorBoxes(graph, machine, 1000, op, in_place=True)
     grids = boxes.best("traffic", Clock(60.0))
     program = boxes.program(grids)
     assert program is not None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from unittest.mock import patch
 
 import pytest
 import torch
 
 import planners as sp
+from planners.core.floors import ProblemFloors
+from planners.core.machine import load_machine, with_scratchpad
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
+from planners.joined.judge import Judge
+from planners.joined.options import JoinedOptions
 from planners.joined.orders import reordered
 from planners.overlap.order.orders import all_distances, footprints
 from planners.overlap.search.chain import cuts
+from planners.simulator.aim import Aim
 from tests.cases import cases
 from tests.joined.networks import Crossed
 from tests.joined.test_planner import ALONE, least_of
@@ -43,14 +47,20 @@ def test_a_block_that_fits_in_another_order_only_stays_on_chip() -> None:
     other = reordered(graph, cuts(graph), Clock(5.0))
     assert other is not None
     budget = (peak(other) + peak(graph)) // 2
-    asked = {"objective": "latency", "time_limit": 4, **ALONE}
-    plan = sp.plan(graph, "joined", budget, **asked)
-    with patch.object(JoinedBuilder, "in_other_order", lambda _: None):
-        before = sp.plan(graph, "joined", budget, **asked)
-    assert sp.check(plan).traffic_bytes < sp.check(before).traffic_bytes
-    assert sp.simulate(plan).makespan_s < sp.simulate(before).makespan_s
-    assert "an order that needs less" in plan.details.stretches[0].why
-    assert "an order that needs less" not in before.details.stretches[0].why
+    machine = with_scratchpad(load_machine("npu_small"), budget)
+    first = JoinedBuilder(graph, machine, budget, "latency", Clock(600.0))
+    second = first.in_other_order()
+    assert second is not None
+    fit = [[(w.first, w.stop) for w in b.blocks(2000, 1.0).ways()] for b in (first, second)]
+    assert (1, 10) in fit[1]
+    assert (1, 10) not in fit[0]
+
+    aim = Aim("latency", ProblemFloors(graph, machine, "counted"), budget)
+    asked = JoinedOptions(objective="latency", others=False, weights="counted")
+    plan = Judge(second, aim, asked).of(next(second.programs())).plan
+    assert sp.check(plan).traffic_bytes == plan.claims.compulsory_bytes
+    (stretch,) = plan.details.stretches
+    assert "an order that needs less" in stretch.why
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
 
