@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from planners.auto.bounds import bound_of
 from planners.auto.forms import Form
-from planners.core.errors import BudgetTooSmall, SpillwayError
+from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.plan import Plan
@@ -52,7 +52,8 @@ class FormOutcome:
 
     `bound` is what no plan of the form is better than, as far as is known. `took_s` are the seconds
     of all of it, `timed_s` those of checking and timing its program. `status` is that of the
-    plan's claims; without a plan it is `infeasible` or `none`.
+    plan's claims; without a plan it is `infeasible` or `none`; `by_time`: with more there may be
+    one.
     """
 
     task: Task
@@ -63,6 +64,7 @@ class FormOutcome:
     extent_bytes: int | None = None
     reason: str = ""
     short: BudgetTooSmall | None = None
+    by_time: bool = False
     took_s: float = 0.0
     timed_s: float = 0.0
 
@@ -123,7 +125,8 @@ def _attempt(
     except BudgetTooSmall as error:
         return replace(none, status="infeasible", reason=str(error), short=error), None
     except SpillwayError as error:
-        return replace(none, reason=str(error)), None
+        by_time = isinstance(error, NoPlanFound)
+        return replace(none, reason=str(error), by_time=by_time), None
     except Exception as error:
         return replace(none, reason=f"failed: {type(error).__name__}: {error}"), None
 

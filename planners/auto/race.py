@@ -83,11 +83,19 @@ class Runner:
         return GOES_ON_S if self.form.goes_on else max(LEAST_S, LAST_GROWTH * self.limit_s)
 
     @property
+    def wants_time(self) -> bool:
+        """Whether it leads, and had no plan so far for want of time."""
+        return self.form.leads and any(o.by_time for o in self.outcomes) and self.best is None
+
+    @property
     def promise(self) -> float:
-        """Half-way from its value, where it has one, to its bound: less is asked first."""
+        """Half-way from its value, where it has one, to its bound: less is asked first.
+
+        One that leads and had no plan for want of time may have any.
+        """
         best = self.best
         if best is None or best.value is None:
-            return float("inf")
+            return self.bound if self.wants_time else float("inf")
         return (best.value + min(self.bound, best.value)) / 2
 
 
@@ -216,7 +224,7 @@ class Race:
         runner.outcomes.append(outcome)
         runner.bound = max(runner.bound, outcome.bound)
         if not outcome.has_plan:
-            runner.ended = outcome.reason
+            runner.ended = "" if runner.wants_time else outcome.reason
         elif outcome.status == "optimal" and not runner.form.staged:
             runner.ended = "its own aim is proven"
         elif outcome.took_s <= EARLY * outcome.task.limit_s or self._as_before(runner):
