@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 
 from planners.core.access import needs, share_of_macs
 from planners.core.details.pool import KernelRun, PoolLayout
@@ -19,7 +20,7 @@ from planners.core.program import (
 )
 from planners.overlap.emit.whole import WholeTensor
 from planners.overlap.kernels.candidates import ends
-from planners.overlap.model.rows import TensorRows, blocks, skips
+from planners.overlap.model.rows import Span, TensorRows, blocks, skipped
 from planners.overlap.model.segments import Segments
 
 SEGMENT, ROW, WHOLE = range(3)
@@ -44,9 +45,12 @@ class PoolOperands:
         if missing := [n for run in layout.runs for n in run.operators if n not in self.operators]:
             raise BadInput(f"the layout runs {missing[0]!r}, which the graph has not")
         self._grain: dict[str, int] = {}
+        self._marks: dict[str, set[int]] = {}
         for run in layout.runs:
             for name in (name for names in self.ends(run) for name in names):
                 self._grain[name] = min(self._grain.get(name, WHOLE), self._grain_of(run, name))
+                if self._grain[name] == WHOLE:
+                    self._marks.setdefault(name, {0}).add(self._skipped(run, name))
 
     def ends(self, run: KernelRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What a run reads whole and what it leaves whole."""
@@ -57,19 +61,19 @@ class PoolOperands:
         if not run.rows or run.form not in ("alone", "line"):
             return SEGMENT
         output = self.operators[run.operators[-1]].outputs[0]
-        by_row = run.rows < self.rows(output).count or self._skips(run, tensor)
-        return ROW if by_row else WHOLE
+        return ROW if run.rows < self.rows(output).count else WHOLE
 
-    def _skips(self, run: KernelRun, tensor: str) -> bool:
-        """Whether none of its operators reads the first rows: they make room for the output."""
+    def _skipped(self, run: KernelRun, tensor: str) -> int:
+        """The first rows, which none of its operators reads: they make room for the output."""
         ops = [self.operators[name] for name in run.operators]
         readers = [op for op in ops if tensor in op.inputs]
-        return bool(readers) and all(skips(self.graph, op, tensor) for op in readers)
+        return min((skipped(self.graph, op, tensor) for op in readers), default=0)
 
     def whole(self, tensor: str) -> WholeTensor:
         """All of a tensor that lies whole in the pool, in the pieces that its runs name.
 
-        Segments, rows where every run makes rows, or one piece where every run makes all.
+        Segments, rows where every run makes rows, or one piece where every run makes all, but for
+        the first rows where nothing reads them.
         """
         if tensor not in self._whole:
             if tensor not in self.layout.offsets:
@@ -89,11 +93,25 @@ class PoolOperands:
 
     def _in_rows(self, tensor: str, offset: int) -> Iterator[Operand]:
         rows = self.rows(tensor)
-        each = 1 if self._grain[tensor] == ROW else rows.count
-        for start, stop in blocks(rows.count, each):
+        for start, stop in self._row_blocks(tensor):
             size = (stop - start) * rows.size_bytes
             region = Region(self.machine.onchip, offset + start * rows.size_bytes, size)
             yield Operand(Piece(tensor, rows.box(start, stop)), region)
+
+    def _row_blocks(self, tensor: str) -> list[Span]:
+        """The rows of each piece of a tensor that is not in segments."""
+        count = self.rows(tensor).count
+        if self._grain[tensor] == ROW:
+            return blocks(count, 1)
+        return [*pairwise(sorted({*self._marks[tensor], count}))]
+
+    def in_rows(self, tensor: str, rows: Span) -> list[Operand]:
+        """The pieces of a tensor that lies whole in the pool that hold some of these rows."""
+        whole, count = self.whole(tensor), self.rows(tensor).count
+        if self._grain.get(tensor, SEGMENT) != WHOLE:
+            return whole[rows[0] * len(whole) // count : -(-rows[1] * len(whole) // count)]
+        each = enumerate(self._row_blocks(tensor))
+        return [whole[k] for k, (start, stop) in each if start < rows[1] and rows[0] < stop]
 
     def pitch(self, tensor: str) -> int:
         """Bytes from one segment of a tensor that lies whole in the pool to the next."""

@@ -124,9 +124,7 @@ class _InRows:
         """What holds some rows of a tensor, in its ring or in the pool."""
         if name in self.buffers:
             return [self._in_ring(name, number) for number in range(*rows)]
-        whole = self.pool.whole(name)
-        count = self.pool.rows(name).count
-        return whole[rows[0] * len(whole) // count : -(-rows[1] * len(whole) // count)]
+        return self.pool.in_rows(name, rows)
 
     def _in_ring(self, name: str, number: int) -> Operand:
         if (name, number) not in self.held:

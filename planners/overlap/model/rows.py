@@ -83,15 +83,11 @@ def _of_block(
     return [s.span(read[s.tensor]) if s.tensor in read else (0, 0) for s in sources]
 
 
-def skips(graph: Graph, op: Operator, tensor: str) -> bool:
-    """Whether no row of the output is made of an input's first row."""
-    if len(op.outputs) == 1:  # Most often the first row is.
-        source, out = TensorRows(graph, tensor), TensorRows(graph, op.outputs[0])
-        ((start, stop),) = _of_block(graph, op, [source], out, (0, 1))
-        if start == 0 < stop:
-            return False
-    spans = spans_read(graph, op, 1)[op.inputs.index(tensor)]
-    return min((start for start, stop in spans if start < stop), default=1) > 0
+def skipped(graph: Graph, op: Operator, tensor: str) -> int:
+    """How many rows of an input lie in front of the first that is read: all where none is."""
+    every = TensorRows(graph, op.outputs[0]).count
+    ((start, stop),) = spans_read(graph, op, every)[op.inputs.index(tensor)]
+    return start if start < stop else TensorRows(graph, tensor).count
 
 
 def lowest_left(spans: Sequence[Span], count: int) -> list[int]:
