@@ -117,8 +117,9 @@ def forms(objective: str, weights: str) -> list[Form]:
 
 
 def joined(objective: str) -> Form:
-    """Joined plans alone: the others have forms of their own."""
-    return Form(JOINED, {"objective": objective, "others": False}, leads=True, steady=True)
+    """Joined plans alone, and not fused groups alone: the others have forms of their own."""
+    options = {"objective": objective, "others": False, "fallback": False}
+    return Form(JOINED, options, leads=True, steady=True)
 
 
 def _aimed(planner: str, objective: str, variants: Iterable[Mapping[str, Any]]) -> Iterator[Form]:

@@ -28,6 +28,11 @@ class JoinedOptions(Options):
         label="better in all of the time (improve)",
         short="quick",
     )
+    fallback: bool = flag(
+        "alone, and with no time for blocks in the pool: all as fused groups, or no plan",
+        default=True,
+        place="none",
+    )
     wishes: tuple[str, ...] = texts(
         "'keep T', 'spill T', 'fuse A B' or 'split A B' each", place="none"
     )
