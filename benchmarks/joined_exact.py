@@ -4,13 +4,13 @@
 
 Random networks of at most six operators, with parameters, at budgets between what fused groups
 need and what is all at once; weights counted, once by latency and once by traffic. Enumerated are
-all sequences of blocks, each as fused groups or in every split of it into runs of any number of
-rows that fits the pool, or joined with the blocks after it, and all sizes of slices that are tried:
-each a program, replayed and timed. Fused groups are those that `fusion` finds, with the operators
-that run again; operators run in the model's order and in that of least peak. Joined alone has the
-limit. Printed: where it is worse, by how
-much; then in how many it is equal, and what the others cost. Exits 1 where it is better than what
-was enumerated.
+all sequences of blocks, each as fused groups, as whole tensors with spills, or in every split of it
+into runs of any number of rows that fits the pool, or joined with the blocks after it, and all
+sizes of slices that are tried: each a program, replayed and timed. Fused groups are those that
+`fusion` finds, with the operators that run again, spills those that `cosma` finds; operators run in
+the model's order and in that of least peak. It ends early at the floor, below which no plan is.
+Joined alone has the limit. Printed: where it is worse, by how much; then in how many it is equal,
+and what the others cost. Exits 1 where it is better than what was enumerated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import count, pairwise, product
 from math import exp, log
@@ -37,13 +37,15 @@ from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks
 from planners.joined.streamed import NoRoom, ParameterStream
-from planners.joined.stretches import Stretch
+from planners.joined.stretches import Spilled, Stretch, joined_steps
 from planners.overlap.search.chain import ChainWay, splits
 from planners.simulator.aim import Aim
 from tests.random_modules import random_case
 
 MOST_OPERATORS, MOST_SEQUENCES = 6, 4000
 EQUAL = 1e-9
+REPORT = 20
+"""After how many problems it says how far it is."""
 
 
 def ways(blocks: RoomyBlocks) -> Iterator[ChainWay]:
@@ -61,34 +63,25 @@ def ways(blocks: RoomyBlocks) -> Iterator[ChainWay]:
             yield way
 
 
-def sequences(blocks: RoomyBlocks) -> Iterator[tuple[Stretch, ...]]:
-    """All ways to run the network: of consecutive blocks, each in the pool or as fused groups."""
+def sequences(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> Iterator[tuple[Stretch, ...]]:
+    """All ways to run the network: of consecutive blocks, each in the pool, as fused groups, or as
+    whole tensors with spills."""
     marks = blocks.marks
     by_first: dict[int, list[ChainWay]] = {}
     for way in ways(blocks):
         by_first.setdefault(way.first, []).append(way)
 
-    def onwards(at: int) -> Iterator[list[ChainWay | tuple[int, int]]]:
+    def onwards(at: int) -> Iterator[tuple[Stretch, ...]]:
         if at == marks[-1]:
-            yield []
+            yield ()
             return
-        fused = next((a, b) for a, b in pairwise(marks) if a == at)
-        for step in (fused, *by_first.get(at, ())):
-            stop = step[1] if isinstance(step, tuple) else step.stop
+        after = next(b for a, b in pairwise(marks) if a == at)
+        for how in (None, *spilled, *by_first.get(at, ())):
+            stop = how.stop if isinstance(how, ChainWay) else after
             for rest in onwards(stop):
-                yield [step, *rest]
+                yield joined_steps((at, stop, how), rest)
 
-    for steps in onwards(0):
-        found: list[Stretch] = []
-        for step in steps:
-            own = (step,) if isinstance(step, ChainWay) else ()
-            first, stop = step if isinstance(step, tuple) else (step.first, step.stop)
-            if found and found[-1].fused == (not own):
-                before = found.pop()
-                found.append(Stretch(before.first, stop, (*before.ways, *own)))
-            else:
-                found.append(Stretch(first, stop, own))
-        yield tuple(found)
+    yield from onwards(0)
 
 
 def enumerated(graph: sp.Graph, machine: sp.Machine, budget: int, aim: Aim) -> float | None:
@@ -100,7 +93,7 @@ def enumerated(graph: sp.Graph, machine: sp.Machine, budget: int, aim: Aim) -> f
     for builder, share in product(builders, SLICES):
         judge, size = Judge(builder, aim, options), max(1, budget // share)
         blocks = builder.blocks(size, BLOCKS_SHARE)
-        for number, found in zip(count(), sequences(blocks), strict=False):
+        for number, found in zip(count(), sequences(blocks, builder.spilled.hows), strict=False):
             if number >= MOST_SEQUENCES:
                 return None
             base = builder._base(blocks, found)
@@ -109,6 +102,8 @@ def enumerated(graph: sp.Graph, machine: sp.Machine, budget: int, aim: Aim) -> f
             for program in streamed(builder.graph, machine, base, budget, found, size):
                 value = judge.of(JoinedProgram(program, found, size, blocks)).value
                 best = value if best is None or aim.better(value, best) else best
+            if best is not None and not aim.better(aim.floor, best):
+                return best  # No plan of the problem is better.
     return best
 
 
@@ -162,7 +157,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=10.0, help="seconds for a joined plan")
     chosen = parser.parse_args()
     ratios: dict[str, list[float]] = {"latency": [], "traffic": []}
-    skipped = better = 0
+    skipped = better = told = 0
     for seed, graph in networks(chosen.first):
         for budget in budgets(graph, seed, chosen.budgets):
             machine = with_scratchpad(load_machine("npu_small"), budget)
@@ -181,8 +176,12 @@ def main() -> None:
                 better += found[-1] < 1 - EQUAL
                 if abs(found[-1] - 1) > EQUAL:
                     print(f"seed {seed}, {budget:,} B, {objective}: {found[-1]:.4f}", flush=True)
-        if min(map(len, ratios.values())) >= chosen.count:
+        done = min(map(len, ratios.values()))
+        if done >= chosen.count:
             break
+        if done // REPORT > told:
+            told = done // REPORT
+            print(f"{done} problems, up to seed {seed}", flush=True)
     for objective, found in ratios.items():
         equal = sum(abs(ratio - 1) <= EQUAL for ratio in found)
         worse = [ratio for ratio in found if ratio > 1 + EQUAL]

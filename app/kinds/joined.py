@@ -1,4 +1,4 @@
-"""Plans that join the methods: stretches of operators in a pool or as fused groups."""
+"""Plans that join the methods: stretches in a pool, as fused groups, as whole tensors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,20 @@ from app.model.units import seconds_text
 from app.stories.sentence import Sentence
 from app.stories.whole import whole_story
 from planners.core.colours import ink_on
-from planners.core.details.joined import POOL, JoinedStretch
+from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.units import format_bytes
+
+
+_IN: Mapping[str, str] = {
+    POOL: "in a circular pool",
+    FUSED: "in fused groups",
+    SPILLED: "as whole tensors with spills",
+}
+_RUNS: Mapping[str, str] = {
+    POOL: "runs in the pool, outputs over dying inputs",
+    FUSED: "runs as fused groups, from host to host",
+    SPILLED: "runs as whole tensors, some of them spilled, from host to host",
+}
 
 
 class JoinedKind(WholeKind):
@@ -26,10 +38,11 @@ class JoinedKind(WholeKind):
     planner = "joined"
     about = (
         "Joins the methods in one plan: blocks run in a circular pool with outputs over dying"
-        " inputs, or as fused groups where they do not fit, and weights stream into the bytes"
-        " that are free. Best for little memory and weights that count."
+        " inputs, or, where they do not fit, as fused groups or as whole tensors with spills, and"
+        " weights stream into the bytes that are free. Best for little memory and weights that"
+        " count."
     )
-    manner = "run in a circular pool, or in fused groups where that does not fit"
+    manner = "run in a circular pool, or otherwise where that does not fit"
     whole_operators = False
     banded = True
 
@@ -41,10 +54,11 @@ class JoinedKind(WholeKind):
         return f"{count} stretches" if count != 1 else "1 stretch"
 
     def manner_of(self, shown: Shown) -> str:
-        ways = {ran.stretch.how for ran in shown.stretches}
-        if len(ways) > 1:
-            return "run partly in a circular pool and partly in fused groups"
-        return "run in one circular pool" if ways == {POOL} else "run in fused groups"
+        ways = [how for how in _IN if any(ran.stretch.how == how for ran in shown.stretches)]
+        if ways == [POOL]:
+            return "run in one circular pool"
+        partly = "partly " if len(ways) > 1 else ""
+        return "run " + " and ".join(partly + _IN[how] for how in ways or [FUSED])
 
     def aim(self, plan: sp.Plan) -> str:
         return "traffic"
@@ -119,6 +133,4 @@ def _rows(shown: Shown, ran: RunStretch) -> list[Row]:
 
 
 def _runs(stretch: JoinedStretch) -> str:
-    if stretch.how == POOL:
-        return "runs in the pool, outputs over dying inputs"
-    return "runs as fused groups, from host to host"
+    return _RUNS.get(stretch.how, _RUNS[FUSED])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import planners as sp
 from planners.core.colours import WAYS
-from planners.core.details.joined import POOL, JoinedStretch
+from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
+
+
+NAMES: Mapping[str, str] = {POOL: "pool", FUSED: "fused", SPILLED: "whole"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +54,4 @@ def _steps(ran: Sequence[tuple[str, ...]]) -> dict[str, tuple[int, int]]:
 
 
 def _way(stretch: JoinedStretch) -> str:
-    return "pool" if stretch.how == POOL else "fused"
+    return NAMES.get(stretch.how, "fused")

@@ -39,7 +39,7 @@ STREAMED: Mapping[str, tuple[str, str, str]] = {
 }
 """What bytes of a plan that streams its parameters are at the time."""
 
-WAYS: Mapping[str, str] = {"pool": BLUE, "fused": ORANGE}
+WAYS: Mapping[str, str] = {"pool": BLUE, "fused": ORANGE, "whole": GREEN}
 """Of a plan that joins the methods: how a stretch of operators runs."""
 
 GROUPS = (ORANGE, BLUE, GREEN, PURPLE, YELLOW, VERMILLION, SKY)

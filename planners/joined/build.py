@@ -29,8 +29,9 @@ from planners.joined.in_place import read_in_place
 from planners.joined.orders import reordered
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
+from planners.joined.spilled import SpilledParts
 from planners.joined.streamed import NoRoom, ParameterStream
-from planners.joined.stretches import Stretch, stretches
+from planners.joined.stretches import Spilled, Stretch, stretches
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
 
@@ -43,6 +44,8 @@ EACH_S = 5e-5
 BLOCKS_SHARE, FUSED_SHARE, ONLY_SHARE = 0.25, 0.6, 0.8
 """Of the time that is left, for the pool's blocks, for fused groups, and for these where no block
 runs in the pool."""
+SPILLED_SHARE = 0.1
+"""Of the time that is left, for a stretch as whole tensors with spills."""
 MOVED_S = 1.0
 """Seconds at most for fused groups where one block of a program runs another way."""
 ORDERS_SHARE = 0.1
@@ -102,6 +105,18 @@ class JoinedBuilder:
             self.in_place,
         )
 
+    @cached_property
+    def spilled(self) -> SpilledParts:
+        """Parts of the network as whole tensors with spills."""
+        return SpilledParts(
+            self.graph,
+            self.machine,
+            self.budget_bytes,
+            self.objective,
+            self.clock,
+            self.wishes,
+        )
+
     @property
     def whole(self) -> tuple[int, int]:
         """The range of all operators."""
@@ -128,13 +143,14 @@ class JoinedBuilder:
     def _in_place(self) -> Iterator[JoinedProgram]:
         """The program of the best stretches, its parameters read at their home."""
         blocks = self.blocks(0, BLOCKS_SHARE)
-        found = tuple(stretches(blocks, list(blocks.ways())))
-        base = self._base(blocks, found)
-        if base is not None and not self._too_long(base, GRACE_S):
-            self.seen.add(_key(found, 0))
-            self.made = True
-            read = read_in_place(self.graph, self.machine, base)
-            yield JoinedProgram(read, found, 0, blocks)
+        best = tuple(stretches(blocks, list(blocks.ways())))
+        for found in (*self._with_spills(blocks, best), best):
+            base = self._base(blocks, found)
+            if base is not None and not self._too_long(base, GRACE_S):
+                self.seen.add(_key(found, 0))
+                self.made = True
+                read = read_in_place(self.graph, self.machine, base)
+                yield JoinedProgram(read, found, 0, blocks)
 
     def blocks(self, slice_bytes: int, share: float, part: float = 1.0) -> RoomyBlocks:
         """Blocks in a `part` of the budget, searched in a `share` of the time that is left."""
@@ -191,13 +207,42 @@ class JoinedBuilder:
             blocks = self.blocks(size, BLOCKS_SHARE)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
             best = tuple(stretches(blocks, list(blocks.ways())))
-            yield from self._of(blocks, best, size)
-            for found in every(blocks):
+            for found in (*self._with_spills(blocks, best), best):
+                yield from self._of(blocks, found, size)
+            for found in every(blocks, self.spilled.hows):
                 if self.clock.expired():
                     return
                 yield from self._of(blocks, found, size)
         if self.alone and not self.made:  # Parameters found no room in the pool.
             yield from self._whole_fused(blocks, best, size)
+
+    def _with_spills(
+        self, blocks: RoomyBlocks, found: tuple[Stretch, ...]
+    ) -> Iterator[tuple[Stretch, ...]]:
+        """The same with whole tensors and spills in the place of fused groups, where they fit; and
+        all of the network so. They take less time than groups, and come first."""
+        parts, unfit = sum(s.blocks for s in found), sum(s.unfit for s in found)
+        whole = Stretch(*self.whole, blocks=parts, unfit=unfit)
+        for how in self.spilled.hows:
+            made = tuple(self._spilled_where(blocks, stretch, how) for stretch in found)
+            if made != found:
+                yield made
+            if len(found) > 1 and any(stretch.fused for stretch in found):
+                alone = self._spilled_where(blocks, whole, how)
+                if alone.spilled:
+                    yield (alone,)
+
+    def _spilled_where(self, blocks: RoomyBlocks, stretch: Stretch, how: Spilled) -> Stretch:
+        """A stretch of fused groups as whole tensors where these fit."""
+        if not stretch.fused or self.clock.expired():
+            return stretch
+        other = replace(stretch, spilled=how)
+        return stretch if self._spilled(blocks, other) is None else other
+
+    def _spilled(self, blocks: RoomyBlocks, stretch: Stretch) -> Program | None:
+        limit_s = SPILLED_SHARE * self.clock.left_s
+        assert stretch.spilled
+        return self.spilled.find(blocks, stretch.first, stretch.stop, stretch.spilled, limit_s)
 
     def _of(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], size: int
@@ -256,7 +301,10 @@ class JoinedBuilder:
         left_s, seconds = self.clock.left_s + (0.0 if self.made else GRACE_S), 0.0
         for stretch in found:
             operators = stretch.stop - stretch.first
-            if not stretch.fused:
+            if stretch.spilled:
+                program = self._spilled(blocks, stretch)
+                seconds += EACH_S * size_of(items_of(program)) if program else 0.0
+            elif not stretch.fused:
                 part = part_of(self.graph, stretch.first, stretch.stop)
                 seconds += EACH_S * effort(part, blocks.layout(stretch.ways))
             elif fused := self.fused.known.get((stretch.first, stretch.stop)):
@@ -291,6 +339,12 @@ class JoinedBuilder:
         for stretch in found:
             alone = (stretch.first, stretch.stop) == self.whole
             part = self.graph if alone else part_of(self.graph, stretch.first, stretch.stop)
+            if stretch.spilled:
+                spilled = self._spilled(blocks, stretch)
+                if spilled is None:
+                    return None
+                programs.append(spilled)
+                continue
             if not stretch.fused:
                 layout = blocks.layout(stretch.ways)
                 programs.append(emitted(part, self.machine, layout))

@@ -1,24 +1,26 @@
 """Of a small network, every way to run it: no estimate chooses among them, the scoreboard does.
 
 A way of blocks is any split of their operators into runs that fits the pool, each of any number of
-rows, or, where these are too many, as coarse as it can be; what is in no way runs as fused groups.
+rows, or, where these are too many, as coarse as it can be; what is in no way runs as fused groups,
+or, where its whole tensors do not fit together, with some of them spilled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from planners.joined.pool import RoomyBlocks
-from planners.joined.stretches import Stretch, counted, joined_steps
+from planners.joined.stretches import How, Spilled, Stretch, counted, joined_steps
 from planners.overlap.search.chain import ChainWay, splits
 
 MOST_OPERATORS, MOST_SEQUENCES = 6, 4000
 """Of a network that is small; of larger ones, or with more ways, only the best estimate is made."""
 
 
-def every(blocks: RoomyBlocks) -> list[tuple[Stretch, ...]]:
-    """All sequences of ways and fused groups; none where they are too many."""
+def every(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> list[tuple[Stretch, ...]]:
+    """All sequences of ways, fused groups and whole tensors that are `spilled` in some way; none
+    where they are too many."""
     if len(blocks.graph.operators) > MOST_OPERATORS:
         return []
     for rows in (True, False):
@@ -26,7 +28,7 @@ def every(blocks: RoomyBlocks) -> list[tuple[Stretch, ...]]:
         by_first: dict[int, list[ChainWay]] = {}
         for way in ways:
             by_first.setdefault(way.first, []).append(way)
-        found = [*islice(_sequences(blocks, by_first, 0), MOST_SEQUENCES + 1)]
+        found = [*islice(_sequences(blocks, by_first, spilled, 0), MOST_SEQUENCES + 1)]
         if max(len(ways), len(found)) <= MOST_SEQUENCES:
             return [tuple(counted(each, blocks.marks, ways) for each in some) for some in found]
     return []
@@ -44,14 +46,17 @@ def _ways(blocks: RoomyBlocks, rows: bool) -> Iterator[ChainWay]:
 
 
 def _sequences(
-    blocks: RoomyBlocks, by_first: dict[int, list[ChainWay]], at: int
+    blocks: RoomyBlocks, by_first: dict[int, list[ChainWay]], spilled: Sequence[Spilled], at: int
 ) -> Iterator[tuple[Stretch, ...]]:
     """All sequences from the mark of this number on."""
     marks = blocks.marks
     if at == len(marks) - 1:
         yield ()
         return
-    for way in (None, *by_first.get(marks[at], ())):
-        stop = marks[at + 1] if way is None else way.stop
-        for rest in _sequences(blocks, by_first, marks.index(stop)):
+    hows: list[How] = [None, *by_first.get(marks[at], ())]
+    if blocks.whole(marks[at], marks[at + 1]) is None:
+        hows.extend(spilled)
+    for way in hows:
+        stop = way.stop if isinstance(way, ChainWay) else marks[at + 1]
+        for rest in _sequences(blocks, by_first, spilled, marks.index(stop)):
             yield joined_steps((marks[at], stop, way), rest)

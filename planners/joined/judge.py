@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from planners.constraints.language import Wish, broken
 from planners.core.details import Details, LatencyClaim
-from planners.core.details.joined import FUSED, POOL, JoinedStretch
+from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.graph import Graph
 from planners.core.plan import Plan
 from planners.core.registry import JOINED
@@ -87,12 +87,13 @@ def _told(graph: Graph, builder: JoinedBuilder, stretch: Stretch) -> JoinedStret
     """How a stretch runs, and why so."""
     ops = graph.operators
     first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
-    if not stretch.fused:
+    if stretch.ways:
         why = "a way in the pool was found within the budget: its maps stay on chip"
         own = slice(stretch.first, stretch.stop)
         if ops[own] != builder.graph.operators[own]:
             why += "; operators run in an order that needs less at once than the model's"
         return JoinedStretch(first, last, POOL, why)
+    how = SPILLED if stretch.spilled else FUSED
     blocks = f"{stretch.blocks} block{'s' if stretch.blocks != 1 else ''}"
     if stretch.unfit == stretch.blocks:
         why = f"no way in the pool was found within the budget ({blocks})"
@@ -102,13 +103,15 @@ def _told(graph: Graph, builder: JoinedBuilder, stretch: Stretch) -> JoinedStret
             "what lies between would cross twice more"
         )
     else:
-        why = f"estimated quicker than in the pool ({blocks})"
+        why = f"better than what was tried in the pool ({blocks})"
+    if stretch.spilled:
+        return JoinedStretch(first, last, how, why)
     part = builder.fused.known.get((stretch.first, stretch.stop))
     if part and part.again:
         why += f"; {_few(part.again)} run again, which moves less than to spill what they make"
     if part and part.boxed:
         why += f"; {_few(part.boxed)} run alone, box by box: no group of theirs fits"
-    return JoinedStretch(first, last, FUSED, why)
+    return JoinedStretch(first, last, how, why)
 
 
 def _few(names: Sequence[str]) -> str:
@@ -124,7 +127,7 @@ def _notes(graph: Graph, made: JoinedProgram, told: Sequence[JoinedStretch]) -> 
         for s in told
     )
     streamed = f"the pool's parameters stream in slices of {format_bytes(made.slice_bytes)} at most"
-    pooled = any(s.how == POOL for s in told)
+    pooled = any(s.how != FUSED for s in told)
     return (
         f"parameters {'counted' if made.slice_bytes else 'read in place'}, {graph.width_words}, "
         f"granularity {graph.granularity}",

@@ -8,7 +8,7 @@ which leave room for parameters that come early.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import perf_counter
@@ -19,7 +19,7 @@ from planners.core.graph import Graph
 from planners.core.program import Compute
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
-from planners.joined.stretches import Stretch, counted, joined_steps
+from planners.joined.stretches import KEPT, SPILLED, How, Stretch, counted, joined_steps
 from planners.overlap.search.chain import ChainWay
 from planners.simulator.ground.interval_columns import columns_of_intervals
 
@@ -27,6 +27,12 @@ PARTS = (1.0, 0.75, 0.5)
 """Of the pool, that ways may need."""
 WAYS_SHARE = 0.05
 """Of the time that is left, for the ways in each of these."""
+_NEXT: Mapping[str | None, str] = {
+    "pool": "another way in the pool",
+    None: "as fused groups",
+    SPILLED: "as whole tensors with spills",
+    KEPT: "as whole tensors with spills",
+}
 COMPUTE, ABOUT = "compute", 1.02
 """The engine that runs operators; by how much its estimated seconds may be off."""
 
@@ -37,14 +43,16 @@ class Exchange:
 
     first: int
     stop: int
-    way: ChainWay | None = None
+    way: How = None
 
     def made(self, found: Sequence[Stretch], marks: Sequence[int]) -> list[Stretch] | None:
-        """The stretches after it; None where they are the same, or have a way over its ends."""
+        """The stretches after it; None where they are the same, or have a way over its ends, or
+        where whole tensors fit without spills."""
         steps = list(_steps(found, marks))
         inside = [step for step in steps if self.first <= step.first < self.stop]
         ends = inside and (inside[0].first, inside[-1].stop) == (self.first, self.stop)
-        if not ends or [step.way for step in inside] == [self.way]:
+        hows = [step.way for step in inside]
+        if not ends or hows == [self.way] or (self.way in (SPILLED, KEPT) and None not in hows):
             return None
         before = [step for step in steps if step.stop <= self.first]
         after = [step for step in steps if step.first >= self.stop]
@@ -55,11 +63,11 @@ class Exchange:
 
 
 def _steps(found: Sequence[Stretch], marks: Sequence[int]) -> Iterator[Exchange]:
-    """The ways of stretches, and their blocks that run as fused groups."""
+    """The ways of stretches, and their blocks that run as fused groups or with spills."""
     for stretch in found:
-        if stretch.fused:
-            ends = [mark for mark in marks if stretch.first <= mark <= stretch.stop]
-            yield from (Exchange(first, stop) for first, stop in pairwise(ends))
+        if not stretch.ways:
+            ends, how = [m for m in marks if stretch.first <= m <= stretch.stop], stretch.hows[0]
+            yield from (Exchange(first, stop, how) for first, stop in pairwise(ends))
         yield from (Exchange(way.first, way.stop, way) for way in stretch.ways)
 
 
@@ -124,14 +132,19 @@ class LocalSearch:
     def _hopeless(self, exchange: Exchange) -> bool:
         """Whether a way in the pool alone has the engine busy for longer than the plan takes."""
         best, cost = self.best, self.best.made.blocks.cost
-        if exchange.way is None or best.lost or self.judge.chosen.objective != "latency":
+        if (
+            not isinstance(exchange.way, ChainWay)
+            or best.lost
+            or self.judge.chosen.objective != "latency"
+        ):
             return False
         steps = _steps(best.made.stretches, self.marks)
         ways = [step.way for step in steps if exchange.first <= step.first < exchange.stop]
-        before = sum(cost.seconds(run) for way in ways if way for run in way.runs)
+        pooled = [way for way in ways if isinstance(way, ChainWay)]
+        before = sum(cost.seconds(run) for way in pooled for run in way.runs)
         after = sum(map(cost.seconds, exchange.way.runs))
         busy_s = best.trace.busy_s.get(COMPUTE, 0.0) - before + after
-        return None not in ways and busy_s > ABOUT * best.value
+        return len(pooled) == len(ways) and busy_s > ABOUT * best.value
 
     def _ways(self) -> Iterator[ChainWay]:
         """All ways of blocks in the pool, and in parts of it; each once."""
@@ -146,12 +159,16 @@ class LocalSearch:
 
     def _exchanges(self) -> list[Exchange]:
         """To fused groups for wishes; to each way, those first where most is waited for; to fused
-        groups."""
+        groups, and from these to whole tensors with spills."""
         waits = _waits(self.best, self.builder.graph)
         exchanges = [Exchange(way.first, way.stop, way) for way in self.ways]
         exchanges.sort(key=lambda exchange: -sum(waits[exchange.first : exchange.stop]))
-        fused = [Exchange(first, stop) for first, stop in pairwise(self.marks)]
-        return [*map(self._wished, self.best.lost), *exchanges, *fused]
+        others = [
+            Exchange(first, stop, how)
+            for how in (None, *self.builder.spilled.hows)
+            for first, stop in pairwise(self.marks)
+        ]
+        return [*map(self._wished, self.best.lost), *exchanges, *others]
 
     def _wished(self, wish: Wish) -> Exchange:
         """All blocks that a wish is about as fused groups, which may keep to it."""
@@ -181,7 +198,7 @@ def _with_next(
     """What is said of a stretch, with what other ways of its blocks cost."""
     cost, exchange = min(costs, key=lambda found: found[0])
     where = " to ".join(dict.fromkeys((names[exchange.first], names[exchange.stop - 1])))
-    how = "another way in the pool" if exchange.way else "as fused groups"
+    how = _NEXT["pool" if isinstance(exchange.way, ChainWay) else exchange.way]
     tried = f"{len(costs)} other ways" if len(costs) > 1 else "one other way"
     more = f"{cost:.2%} more" if cost > 0 else "as much"
     why = f"{said.why}; of {tried} of a block the next best ({where}: {how}) costs {more}"

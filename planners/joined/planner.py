@@ -72,6 +72,8 @@ def plan(
     bytes, `energy` in joules), `others` (the other planners are asked too, and the best plan of all
     is returned, so that it is never worse than what they find in their share of the time),
     `improve` (in the time that is left blocks run other ways as long as that gives a better plan),
+    `fallback` (without `others`: where the time is too short for blocks in the pool, all of the
+    network runs as fused groups),
     `wishes` (`keep T`, `spill T`, `fuse A B`, `split A B`: the best plan found that keeps to them;
     the others are not asked), `time_limit` in seconds. Parameters count, or are read in place where
     `weights` says so. Raises `BudgetTooSmall` where no planner that is asked has a plan in the
@@ -99,7 +101,7 @@ def plan(
         chosen.objective,
         part,
         in_place=aim.floors.weights == IN_PLACE,
-        alone=not others,
+        alone=chosen.fallback and not others,
         wishes=wishes,
     )
     own = _best(builder, aim, chosen)

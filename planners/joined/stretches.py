@@ -3,26 +3,35 @@
 Blocks lie between tensors that are alone on chip. A block that fits the pool, parameters
 included, runs there: nothing but parameters crosses. One that does not runs as fused groups, what
 it begins and ends with goes through the host, unless what is beside it is fused too. Which is
-where is a shortest path over the blocks, in estimated seconds.
+where is a shortest path over the blocks, in estimated seconds. What does not fit the pool may also
+run as whole tensors of which some are spilled, from host to host too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
 
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.joined.pool import RoomyBlocks
 from planners.overlap.search.chain import ChainWay
 
+Spilled: TypeAlias = Literal["spilled", "kept"]
+SPILLED: Final = "spilled"
+KEPT: Final = "kept"
+How: TypeAlias = ChainWay | Spilled | None
+"""How operators run: a way in the pool, whole tensors with spills (their parameters come for each
+operator, or those that several read are tensors that may be kept), or fused groups (None)."""
 SLOWER = 1.2
 """Times what whole operators take, about, for a block as fused groups: halos, waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Operators `[first, stop)` of the default order: ways in the pool; none for fused groups.
+    """Operators `[first, stop)` of the default order: ways in the pool; none for fused groups, or
+    for whole tensors with spills where it is `spilled`.
 
     So many `blocks`, of which some are `unfit`: no way of theirs in the pool was found.
     """
@@ -32,14 +41,22 @@ class Stretch:
     ways: tuple[ChainWay, ...] = ()
     blocks: int = 0
     unfit: int = 0
+    spilled: Spilled | None = None
 
     @property
     def fused(self) -> bool:
-        return not self.ways
+        return not self.ways and not self.spilled
+
+    @property
+    def hows(self) -> tuple[How, ...]:
+        """Its ways in the pool; or the one way in which all of it runs."""
+        return self.ways or (self.spilled,)
 
     @property
     def layout_key(self) -> tuple[object, ...]:
-        """What its program in the pool follows from."""
+        """What its program in the pool follows from; or how else it runs."""
+        if not self.ways:
+            return self.hows
         return tuple(
             (
                 tuple((run.form, run.operators, run.rows) for run in way.runs),
@@ -107,15 +124,16 @@ def _joined(path: _Path) -> list[Stretch]:
     return [*found]
 
 
-def joined_steps(
-    step: tuple[int, int, ChainWay | None], after: tuple[Stretch, ...]
-) -> tuple[Stretch, ...]:
-    """A way, or fused groups, in front of stretches: consecutive ones of a kind are one."""
-    first, stop, way = step
-    ways = () if way is None else (way,)
-    if after and after[0].fused == (way is None):
-        return (Stretch(first, after[0].stop, (*ways, *after[0].ways)), *after[1:])
-    return (Stretch(first, stop, ways), *after)
+def joined_steps(step: tuple[int, int, How], after: tuple[Stretch, ...]) -> tuple[Stretch, ...]:
+    """How operators run, in front of stretches: consecutive ones of a kind are one."""
+    first, stop, how = step
+    if isinstance(how, ChainWay):
+        own = Stretch(first, stop, (how,))
+    else:
+        own = Stretch(first, stop, spilled=how)
+    if after and (own.fused, own.spilled) == (after[0].fused, after[0].spilled):
+        return (replace(own, stop=after[0].stop, ways=(*own.ways, *after[0].ways)), *after[1:])
+    return (own, *after)
 
 
 def _fused_s(blocks: RoomyBlocks, first: int, stop: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-POOL, FUSED = "pool", "fused groups"
+POOL, FUSED, SPILLED = "pool", "fused groups", "whole tensors"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,156 @@
+"""Parts of a network as whole tensors, some of them spilled (COSMA), with room for parameters.
+
+In the place of the parameters that one operator reads there is one tensor of as many bytes as these
+need to be there together: the plan of that network leaves room for them, and its program, which
+reads them in place, is the part's. What several operators read may also be tensors like any other,
+kept or loaded again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from planners.constraints.language import Wish
+from planners.core.element_types import NATIVE
+from planners.core.errors import SpillwayError
+from planners.core.graph import Graph, Operator, Tensor
+from planners.core.machine import Machine
+from planners.core.program import (
+    Compute,
+    Instruction,
+    Load,
+    Operand,
+    Program,
+    Region,
+    Release,
+    whole,
+)
+from planners.core.progress import Clock
+from planners.core.registry import COSMA
+from planners.core.registry import planner as find_planner
+from planners.core.weights import COUNTED
+from planners.joined.part import part_of
+from planners.joined.pool import RoomyBlocks
+from planners.joined.stretches import KEPT, SPILLED, Spilled
+from planners.joined.wishes import of_part
+
+LEAST_S = 0.1
+ROOM = "room for parameters of "
+OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
+"""What is asked of the plan with spills, by what is asked."""
+
+
+@dataclass
+class SpilledParts:
+    """The parts of one network in one budget, each found once for each size of slices."""
+
+    graph: Graph
+    machine: Machine
+    budget_bytes: int
+    objective: str
+    clock: Clock
+    wishes: tuple[Wish, ...] = ()
+    known: dict[tuple[object, ...], Program | None] = field(default_factory=dict)
+
+    @cached_property
+    def hows(self) -> tuple[Spilled, ...]:
+        """The ways to try, the one that is most often better first."""
+        if not _read_again(self.graph):
+            return (SPILLED,)
+        return (SPILLED, KEPT) if self.objective == "latency" else (KEPT, SPILLED)
+
+    def find(
+        self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled, limit_s: float = inf
+    ) -> Program | None:
+        """The program of operators `[first, stop)`, parameters read in place but for those that
+        are kept; None where whole tensors do not fit."""
+        rooms = tuple(blocks.room((position,), True) for position in range(first, stop))
+        part = part_of(self.graph, first, stop)
+        kept = _read_again(part) if how == KEPT and not blocks.in_place else set()
+        if (key := (first, stop, rooms, bool(kept))) not in self.known:
+            self.known[key] = self._planned(part, rooms, kept, limit_s)
+        return self.known[key]
+
+    def _planned(
+        self, part: Graph, rooms: Sequence[int], kept: set[str], limit_s: float
+    ) -> Program | None:
+        options: dict[str, Any] = {
+            "objective": OBJECTIVE[self.objective],
+            "weights": COUNTED,
+            "time_limit": max(LEAST_S, min(limit_s, self.clock.left_s)),
+        }
+        own = [wish for wish in self.wishes if wish.kind in ("keep", "spill")]
+        if wished := of_part(own, part):
+            options |= {"wishes": wished}
+        try:
+            plan = find_planner(COSMA).plan(
+                with_rooms(part, rooms, kept), self.machine, self.budget_bytes, options,
+                lambda _: self.clock.left_s > 0,
+            )  # fmt: skip
+        except SpillwayError:
+            return None
+        return read_at_home(part, self.machine, plan.program)
+
+
+def _read_again(graph: Graph) -> set[str]:
+    """Parameters that several operators read."""
+    count = Counter(name for op in graph.operators for name in op.parameters)
+    return {name for name, times in count.items() if times > 1}
+
+
+def with_rooms(graph: Graph, rooms: Sequence[int], kept: set[str]) -> Graph:
+    """The network whose operators read so many bytes each in the place of their parameters.
+
+    Those that are `kept`, and what is read with them, are what they were.
+    """
+    each_bytes = 1 if graph.bytes_per_element == NATIVE else graph.bytes_per_element
+    tensors = {name: t for name, t in graph.tensors.items() if t.kind != "parameter"}
+    operators = []
+    for op, size in zip(graph.operators, rooms, strict=True):
+        names = op.parameters
+        if kept.isdisjoint(names):
+            names = (ROOM + op.name,) if size else ()
+            elements = -(-size // each_bytes)
+            tensors |= {name: Tensor(name, (elements,), "parameter", "int8") for name in names}
+        tensors |= {name: graph.tensors[name] for name in names if name in graph.tensors}
+        operators.append(replace(op, parameters=names, parts=()))
+    return replace(graph, tensors=tensors, operators=tuple(operators))
+
+
+def read_at_home(graph: Graph, machine: Machine, program: Program) -> Program:
+    """A program of the network with rooms as one of the network, which reads at home what rooms
+    are for; in a pool, which goes round nowhere."""
+    operators = {op.name: op for op in graph.operators}
+    instructions: list[Instruction] = []
+    for item in program.instructions:
+        match item:
+            case Load() | Release() if item.piece.tensor.startswith(ROOM):
+                continue
+            case Compute():
+                instructions.append(_at_home(graph, machine, item, operators[item.operator]))
+            case _:
+                instructions.append(item)
+    memories = tuple(
+        replace(memory, circular=True) if memory.name == machine.onchip else memory
+        for memory in program.memories
+    )
+    return replace(program, memories=memories, instructions=tuple(instructions))
+
+
+def _at_home(graph: Graph, machine: Machine, item: Compute, op: Operator) -> Compute:
+    freed = {item.reads[at].piece.tensor for at in item.frees}
+    reads = [operand for operand in item.reads if not operand.piece.tensor.startswith(ROOM)]
+    frees = tuple(k for k, operand in enumerate(reads) if operand.piece.tensor in freed)
+    there = {operand.piece.tensor for operand in reads}
+    reads += (_home(graph, machine, name) for name in op.parameters if name not in there)
+    return replace(item, reads=tuple(reads), frees=frees)
+
+
+def _home(graph: Graph, machine: Machine, name: str) -> Operand:
+    region = Region(machine.parameters, None, graph.size_bytes(name))
+    return Operand(whole(graph.tensors[name]), region)
