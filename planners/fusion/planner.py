@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from planners.constraints.conflicts import require_consistent
@@ -45,20 +46,22 @@ from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan, Status
 from planners.core.program import Program
-from planners.core.progress import Clock, ProgressCallback
+from planners.core.progress import Clock, ProgressCallback, TimeOver
 from planners.core.weights import COUNTED
-from planners.core.writing import for_search
+from planners.core.writing import GRACE_S, for_search
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.recent import group_model
 from planners.fusion.emit.coarser import short_enough
 from planners.fusion.emit.program import LaidGroup, emit, lay_out
 from planners.fusion.joint.constrained import wished_jointly
+from planners.fusion.joint.planner import JointFusion
 from planners.fusion.latency.search import quickest
 from planners.fusion.latency.timed import makespan_s
 from planners.fusion.options import FusionOptions
 from planners.fusion.partition.constraints import KNOWN, require_made
 from planners.fusion.partition.cost_model import Partition, require_singles
+from planners.fusion.partition.shortest import NEVER
 from planners.fusion.search.constrained import wished_partition
 from planners.fusion.search.exact import best_partition
 from planners.fusion.search.online import online_partition, size_table
@@ -67,6 +70,7 @@ from planners.simulator.account import account
 
 SEARCH = "downset search"
 READ_S = 1e-3  # An operator, about, of a program that is written, checked and timed already.
+CHECKED_SHARE = 0.5  # Of the time, to write a program: as much is to check it.
 JOINT_SHARE = 0.4  # Of the time, for least traffic where latency is wanted, jointly.
 SUMS_SHARE = 0.3  # Of the time, for groups alone beside those with tensors between them.
 BOUND_ALONE = (
@@ -229,11 +233,30 @@ def _plan_jointly(
     joint = wished_jointly(model, wishes, budget_bytes, search, chosen.double_buffer)
     if joint.cosma is not None:
         return _taken_over(joint.cosma, joint.bound_bytes, chosen, clock)
-    if not joint.laid:
+    program = _joint_program(model, joint, budget_bytes, clock)
+    if program is None:
         alone = replace(joint.partition, bound_bytes=joint.bound_bytes)
         return plan_partition(model, alone, budget_bytes, chosen, clock)
     costs = (joint.objective_bytes, joint.bound_bytes)
-    return _finished(model, joint.laid, costs, budget_bytes, chosen, clock)
+    return _finished(model, joint.laid, costs, budget_bytes, chosen, clock, program)
+
+
+def _joint_program(
+    model: GroupModel, joint: JointFusion, budget_bytes: int, clock: Clock
+) -> Program | None:
+    """The program of groups with tensors on chip between them; None where there are none, or it
+    takes too long to be written, and to be checked in as much time, and groups alone do not."""
+    if not joint.laid:
+        return None
+    machine = with_scratchpad(model.machine, budget_bytes)
+    within_s = CHECKED_SHARE * (clock.left_s + GRACE_S)
+    if joint.partition.objective_bytes >= NEVER:
+        within_s = inf
+    try:
+        return emit(model.graph, machine, joint.laid, budget_bytes, within_s)
+    except TimeOver:
+        clock.end()
+        return None
 
 
 def _plan_jointly_or_apart(

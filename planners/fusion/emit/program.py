@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise, zip_longest
+from math import inf
+from time import perf_counter
 from typing import NamedTuple
 
 from planners.core.access import needs, needs_of_all, share_of_macs
@@ -34,6 +36,7 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
+from planners.core.progress import TimeOver
 from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.residents import FoundOnChip, Residents, home
 from planners.fusion.tile.advance import AdvancingUnit
@@ -92,13 +95,22 @@ def lay_out(
     return tuple(laid)
 
 
-def emit(graph: Graph, machine: Machine, groups: Sequence[LaidGroup], budget_bytes: int) -> Program:
-    """The program of these groups, one after the other."""
+def emit(
+    graph: Graph,
+    machine: Machine,
+    groups: Sequence[LaidGroup],
+    budget_bytes: int,
+    within_s: float = inf,
+) -> Program:
+    """The program of these groups, one after the other.
+
+    Raises `TimeOver` where it takes more seconds to write: pieces may be many in an instruction.
+    """
     memories = memories_of(machine, groups, budget_bytes)
     steps = tuple(name for laid in groups for name in _step_names(laid))
 
     def items() -> Iterator[Item]:
-        step, residents = 0, Residents(graph, machine)
+        step, residents = 0, Residents(graph, machine, perf_counter() + within_s)
         emitters = []
         for laid in groups:
             emitters.append(GroupEmitter(residents, laid, step))
@@ -390,6 +402,8 @@ class GroupEmitter:
         part: Sum | None,
     ) -> Iterator[Instruction]:
         """Load what parameters are not there, compute, and let them go unless they are kept."""
+        if perf_counter() > self.residents.until_s:
+            raise TimeOver
         member = self.group.members[index]
         op, out = member.op, self.graph.tensors[member.op.outputs[0]]
         box = box_of(out, rows, channels, self.images, self.columns.get(out.name))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from planners.core.graph import Graph
 from planners.core.loops import rolled
@@ -43,10 +44,13 @@ class FoundOnChip:
 
 
 class Residents:
-    """The pieces of all tensors that are on chip between groups."""
+    """The pieces of all tensors that are on chip between groups.
 
-    def __init__(self, graph: Graph, machine: Machine) -> None:
-        self.graph, self.machine = graph, machine
+    No instruction is written after `until_s`, in seconds of `time.perf_counter`.
+    """
+
+    def __init__(self, graph: Graph, machine: Machine, until_s: float = inf) -> None:
+        self.graph, self.machine, self.until_s = graph, machine, until_s
         self.pieces: dict[str, list[Operand]] = defaultdict(list)
 
     def come_and_go(self, stays: FoundOnChip, step: int) -> Iterator[Item]:
