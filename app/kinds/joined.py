@@ -19,7 +19,6 @@ from planners.core.colours import ink_on
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.units import format_bytes
 
-
 _IN: Mapping[str, str] = {
     POOL: "in a circular pool",
     FUSED: "in fused groups",

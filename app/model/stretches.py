@@ -9,7 +9,6 @@ import planners as sp
 from planners.core.colours import WAYS
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 
-
 NAMES: Mapping[str, str] = {POOL: "pool", FUSED: "fused", SPILLED: "whole"}
 
 

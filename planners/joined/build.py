@@ -46,12 +46,16 @@ BLOCKS_SHARE, FUSED_SHARE, ONLY_SHARE = 0.25, 0.6, 0.8
 runs in the pool."""
 SPILLED_SHARE = 0.1
 """Of the time that is left, for a stretch as whole tensors with spills."""
+WHOLE_SHARE, LEAST_TIMES = 0.4, 3.0
+"""Of the time that is left, for all of the network as fused groups beside stretches of them, where
+that is so many times what it takes to write it."""
 MOVED_S = 1.0
 """Seconds at most for fused groups where one block of a program runs another way."""
 ORDERS_SHARE = 0.1
 """Of the time that is left, for other orders."""
-FUSED_S, WRITTEN_S = 10e-3, 6e-3
-"""Seconds, about, for an operator: to find its fused group, and to write, replay and time it."""
+FUSED_S, WRITTEN_S, JUDGED_S = 10e-3, 6e-3, 2e-3
+"""Seconds, about, for an operator: to find its fused group, to write, replay and time it, and to
+replay and time it alone."""
 FULL_S = 20e-3
 """Seconds, about, to write, replay and time what fills the budget once, of what operators of fused
 groups read and make."""
@@ -209,12 +213,28 @@ class JoinedBuilder:
             best = tuple(stretches(blocks, list(blocks.ways())))
             for found in (*self._with_spills(blocks, best), best):
                 yield from self._of(blocks, found, size)
+            if self.made and share == SLICES[0] and self._is_mostly_fused(best):
+                self.most_fused_s = WHOLE_SHARE * self.clock.left_s
+                yield from self._whole_fused(blocks, best, size)
+                self.most_fused_s = inf
             for found in every(blocks, self.spilled.hows):
                 if self.clock.expired():
                     return
                 yield from self._of(blocks, found, size)
         if self.alone and not self.made:  # Parameters found no room in the pool.
             yield from self._whole_fused(blocks, best, size)
+
+    def _is_mostly_fused(self, found: tuple[Stretch, ...]) -> bool:
+        """Whether all of the network as fused groups may be better than some of it: where they
+        make much of the work, or bytes count, for what crosses between stretches."""
+        fused, ops = [stretch for stretch in found if stretch.fused], self.graph.operators
+        own, every = (
+            sum(op.macs for stretch in some for op in ops[stretch.first : stretch.stop])
+            for some in (fused, found)
+        )
+        whole = Stretch(*self.whole)
+        worth = self.larger and self.clock.left_s > LEAST_TIMES * self._written_s(whole)
+        return worth and bool(fused) and (self.objective != "latency" or 2 * own > every)
 
     def _with_spills(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...]
@@ -365,7 +385,7 @@ class JoinedBuilder:
         macs = [op.macs for op in self.graph.operators]
         share = sum(macs[p] for p in own) / max(1, sum(macs[p] for p in rest))
         alone = (stretch.first, stretch.stop) == self.whole  # It is written once, by fusion itself.
-        own_s = WRITTEN_S * len(self.graph.operators)
+        own_s = JUDGED_S * len(self.graph.operators)
         written_s = own_s if alone else sum(map(self._written_s, found))
         left_s = self.clock.left_s - written_s
         if (1 - FUSED_SHARE) * left_s > written_s:  # Else there is no time for other programs.

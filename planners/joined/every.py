@@ -1,8 +1,9 @@
 """Of a small network, every way to run it: no estimate chooses among them, the scoreboard does.
 
 A way of blocks is any split of their operators into runs that fits the pool, each of any number of
-rows, or, where these are too many, as coarse as it can be; what is in no way runs as fused groups,
-or, where its whole tensors do not fit together, with some of them spilled.
+rows; what is in no way runs as fused groups, or as whole tensors with spills. Where these are too
+many, spills are tried only where whole tensors do not fit together, and then runs are as coarse as
+they can be.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ def every(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> list[tuple[Stretch
     where they are too many."""
     if len(blocks.graph.operators) > MOST_OPERATORS:
         return []
-    for rows in (True, False):
+    for rows, spills in ((True, True), (True, False), (False, False)):
         ways = [*islice(_ways(blocks, rows), MOST_SEQUENCES + 1)]
         by_first: dict[int, list[ChainWay]] = {}
         for way in ways:
             by_first.setdefault(way.first, []).append(way)
-        found = [*islice(_sequences(blocks, by_first, spilled, 0), MOST_SEQUENCES + 1)]
+        found = [*islice(_sequences(blocks, by_first, spilled, spills, 0), MOST_SEQUENCES + 1)]
         if max(len(ways), len(found)) <= MOST_SEQUENCES:
             return [tuple(counted(each, blocks.marks, ways) for each in some) for some in found]
     return []
@@ -46,17 +47,21 @@ def _ways(blocks: RoomyBlocks, rows: bool) -> Iterator[ChainWay]:
 
 
 def _sequences(
-    blocks: RoomyBlocks, by_first: dict[int, list[ChainWay]], spilled: Sequence[Spilled], at: int
+    blocks: RoomyBlocks,
+    by_first: dict[int, list[ChainWay]],
+    spilled: Sequence[Spilled],
+    spills: bool,
+    at: int,
 ) -> Iterator[tuple[Stretch, ...]]:
-    """All sequences from the mark of this number on."""
+    """All sequences from the mark of this number on; with `spills` wherever that may be."""
     marks = blocks.marks
     if at == len(marks) - 1:
         yield ()
         return
     hows: list[How] = [None, *by_first.get(marks[at], ())]
-    if blocks.whole(marks[at], marks[at + 1]) is None:
+    if spills or blocks.whole(marks[at], marks[at + 1]) is None:
         hows.extend(spilled)
     for way in hows:
         stop = way.stop if isinstance(way, ChainWay) else marks[at + 1]
-        for rest in _sequences(blocks, by_first, spilled, marks.index(stop)):
+        for rest in _sequences(blocks, by_first, spilled, spills, marks.index(stop)):
             yield joined_steps((marks[at], stop, way), rest)

@@ -34,6 +34,8 @@ LEAST_S = 0.3
 FIRST_SHARE = 0.6
 """Of a part's time for its plan without copies, where it has chains that may run again and it is
 not seconds that count: few of them make a plan quicker."""
+ALONE_SHARE = 0.7
+"""Of a part's time, where bytes count, for groups without tensors on chip between them."""
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
 CLOSE = 1e-9
@@ -85,7 +87,7 @@ class FusedParts:
         again = [chain for chain in chains(part) if self._is_worth(part, chain)]
         share = FIRST_SHARE if again and self.objective != "latency" else 1.0
         try:
-            plan = self._plan(part, share * limit_s)
+            plan = self._better_of_two(part, share * limit_s)
         except WishesConflict as error:
             self.conflict = error if whole else self.conflict
             return None
@@ -176,7 +178,22 @@ class FusedParts:
                     chosen.append(chain)
         return found
 
-    def _plan(self, part: Graph, limit_s: float) -> Plan:
+    def _better_of_two(self, part: Graph, limit_s: float) -> Plan:
+        """The better of groups alone, and with tensors on chip between them, where bytes count."""
+        if self.objective == "latency" or self.wishes:
+            return self._plan(part, limit_s)
+        began = perf_counter()
+        alone = self._plan(part, ALONE_SHARE * limit_s, joint=False)
+        left_s = limit_s - (perf_counter() - began)
+        if left_s < LEAST_S:
+            return alone
+        with suppress(SpillwayError):
+            other = self._plan(part, left_s)
+            if self._worth(other) < self._worth(alone):
+                return other
+        return alone
+
+    def _plan(self, part: Graph, limit_s: float, *, joint: bool = True) -> Plan:
         options: dict[str, Any] = {
             "objective": OBJECTIVE[self.objective],
             "time_limit": max(LEAST_S, limit_s),
@@ -184,7 +201,7 @@ class FusedParts:
         if wished := of_part(self.wishes, part):
             options |= {"objective": "traffic", "wishes": wished}
         elif self.objective != "latency":
-            options["joint"] = True
+            options["joint"] = joint
         return find_planner(FUSION).plan(
             part, self.machine, self.budget_bytes, options, lambda _: self.clock.left_s > 0
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 import torch
@@ -186,13 +187,23 @@ def test_wishes_about_tensors_are_handed_on() -> None:
         assert loaded != kept
 
 
-def test_small_networks_try_spills_where_whole_tensors_do_not_fit() -> None:
+def test_small_networks_try_spills_everywhere_or_where_whole_tensors_do_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     torch.manual_seed(0)
-    graph = sp.from_torch(Bent(count=1).eval(), (torch.randn(1, 3, 32, 32),))
+    graph = sp.from_torch(Bent(count=1).eval(), (torch.randn(1, 3, 4, 4),))
     assert len(graph.operators) <= MOST_OPERATORS
     whole = sum(map(graph.size_bytes, graph.tensors))
-    for budget, wanted in ((whole // 4, True), (whole, False)):
+    for budget in (whole // 6, whole // 3, whole):
         machine = with_scratchpad(MACHINE, budget)
         builder = JoinedBuilder(graph, machine, budget, "latency", Clock(60.0))
-        sequences = every(builder.blocks(budget // 16, 0.5), builder.spilled.hows)
-        assert any(s.spilled for found in sequences for s in found) == wanted
+        blocks = builder.blocks(budget // 16, 0.5)
+        sequences = every(blocks, builder.spilled.hows)
+        assert any(s.spilled for found in sequences for s in found)
+        monkeypatch.setattr("planners.joined.every.MOST_SEQUENCES", len(sequences) - 1)
+        fewer = every(blocks, builder.spilled.hows)
+        monkeypatch.undo()
+        assert len(fewer) < len(sequences)
+        for stretch in (s for found in fewer for s in found if s.spilled):
+            inside = pairwise(m for m in blocks.marks if stretch.first <= m <= stretch.stop)
+            assert all(blocks.whole(*block) is None for block in inside)
