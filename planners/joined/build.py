@@ -9,7 +9,6 @@ operators are cut: several sizes are tried.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -29,9 +28,9 @@ from planners.joined.in_place import read_in_place
 from planners.joined.orders import reordered
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
-from planners.joined.spilled import SpilledParts
+from planners.joined.spilled import SpilledPart, SpilledParts
 from planners.joined.streamed import NoRoom, ParameterStream
-from planners.joined.stretches import Spilled, Stretch, stretches
+from planners.joined.stretches import SLOWER, Spilled, Stretch, counted, stretches, without_way
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
 
@@ -46,6 +45,8 @@ BLOCKS_SHARE, FUSED_SHARE, ONLY_SHARE = 0.25, 0.6, 0.8
 runs in the pool."""
 SPILLED_SHARE = 0.1
 """Of the time that is left, for a stretch as whole tensors with spills."""
+MOST_REPAIRS = 3
+"""Ways that are taken out one after the other where parameters find no room in them."""
 WHOLE_SHARE, LEAST_TIMES = 0.4, 3.0
 """Of the time that is left, for all of the network as fused groups beside stretches of them, where
 that is so many times what it takes to write it."""
@@ -148,7 +149,7 @@ class JoinedBuilder:
         """The program of the best stretches, its parameters read at their home."""
         blocks = self.blocks(0, BLOCKS_SHARE)
         best = tuple(stretches(blocks, list(blocks.ways())))
-        for found in (*self._with_spills(blocks, best), best):
+        for found in self._tried_first(blocks, best):
             base = self._base(blocks, found)
             if base is not None and not self._too_long(base, GRACE_S):
                 self.seen.add(_key(found, 0))
@@ -211,7 +212,7 @@ class JoinedBuilder:
             blocks = self.blocks(size, BLOCKS_SHARE)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
             best = tuple(stretches(blocks, list(blocks.ways())))
-            for found in (*self._with_spills(blocks, best), best):
+            for found in self._tried_first(blocks, best):
                 yield from self._of(blocks, found, size)
             if self.made and share == SLICES[0] and self._is_mostly_fused(best):
                 self.most_fused_s = WHOLE_SHARE * self.clock.left_s
@@ -236,11 +237,32 @@ class JoinedBuilder:
         worth = self.larger and self.clock.left_s > LEAST_TIMES * self._written_s(whole)
         return worth and bool(fused) and (self.objective != "latency" or 2 * own > every)
 
+    def _tried_first(
+        self, blocks: RoomyBlocks, best: tuple[Stretch, ...]
+    ) -> Iterator[tuple[Stretch, ...]]:
+        """The stretches, and those with spills: these take less time than fused groups, and come
+        first where they are not much slower."""
+        slow = []
+        for found in self._with_spills(blocks, best):
+            if slow or any(self._crosses_long(blocks, stretch) for stretch in found):
+                slow.append(found)
+            else:
+                yield found
+        yield from (best, *slow)
+
+    def _crosses_long(self, blocks: RoomyBlocks, stretch: Stretch) -> bool:
+        """Whether what a stretch with spills moves takes longer than fused groups would, about."""
+        part = self._spilled(blocks, stretch) if stretch.spilled else None
+        if part is None or self.objective == "traffic":
+            return False
+        rate = self.machine.memory(self.machine.offchip).read_bytes_per_s
+        return part.offchip_bytes / rate > SLOWER * blocks.least_s(stretch.first, stretch.stop)
+
     def _with_spills(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...]
     ) -> Iterator[tuple[Stretch, ...]]:
         """The same with whole tensors and spills in the place of fused groups, where they fit; and
-        all of the network so. They take less time than groups, and come first."""
+        all of the network so."""
         parts, unfit = sum(s.blocks for s in found), sum(s.unfit for s in found)
         whole = Stretch(*self.whole, blocks=parts, unfit=unfit)
         for how in self.spilled.hows:
@@ -259,13 +281,31 @@ class JoinedBuilder:
         other = replace(stretch, spilled=how)
         return stretch if self._spilled(blocks, other) is None else other
 
-    def _spilled(self, blocks: RoomyBlocks, stretch: Stretch) -> Program | None:
+    def _spilled(self, blocks: RoomyBlocks, stretch: Stretch) -> SpilledPart | None:
         limit_s = SPILLED_SHARE * self.clock.left_s
         assert stretch.spilled
         return self.spilled.find(blocks, stretch.first, stretch.stop, stretch.spilled, limit_s)
 
+    def _without_way(
+        self, blocks: RoomyBlocks, found: tuple[Stretch, ...], operator: str
+    ) -> tuple[Stretch, ...]:
+        """The stretches where the way that has no room for an operator's parameters is none: as
+        whole tensors where these fit, or as fused groups."""
+        other = without_way(found, self.graph.index[operator])
+        spans = {(stretch.first, stretch.stop) for stretch in found if stretch.fused}
+        return tuple(
+            stretch
+            if (stretch.first, stretch.stop) in spans
+            else self._spilled_where(blocks, stretch, self.spilled.hows[0])
+            for stretch in (counted(each, blocks.marks, ()) for each in other)
+        )
+
     def _of(
-        self, blocks: RoomyBlocks, found: tuple[Stretch, ...], size: int
+        self,
+        blocks: RoomyBlocks,
+        found: tuple[Stretch, ...],
+        size: int,
+        repairs: int = MOST_REPAIRS,
     ) -> Iterator[JoinedProgram]:
         """The programs of stretches, parameters in slices of a size and of half of it."""
         if all(stretch.fused for stretch in found):
@@ -280,7 +320,7 @@ class JoinedBuilder:
         base = self._base(blocks, found)
         if base is None or self._too_long(base, 0.0 if self.made else GRACE_S):
             return
-        stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
+        stream, unplaced = ParameterStream(self.graph, self.machine, base, self.budget_bytes), ""
         for slice_bytes in (size, size // 2):
             key = _key(found, slice_bytes)
             if key in self.seen or slice_bytes * MOST_SLICES < self.parameter_bytes:
@@ -290,11 +330,18 @@ class JoinedBuilder:
             self.seen.add(key)
             self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
             began = perf_counter()
-            with suppress(NoRoom):
+            try:
                 program = stream.streamed(slice_bytes)
-                self.made = True
+            except NoRoom as error:
+                unplaced = error.operator
+            else:
+                self.made, unplaced = True, ""
                 yield JoinedProgram(program, found, slice_bytes, blocks)
             self.took_s = perf_counter() - began
+        if unplaced and repairs:
+            other = self._without_way(blocks, found, unplaced)
+            if other != found:
+                yield from self._of(blocks, other, size, repairs - 1)
 
     def _whole_fused(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
@@ -322,8 +369,8 @@ class JoinedBuilder:
         for stretch in found:
             operators = stretch.stop - stretch.first
             if stretch.spilled:
-                program = self._spilled(blocks, stretch)
-                seconds += EACH_S * size_of(items_of(program)) if program else 0.0
+                spilled = self._spilled(blocks, stretch)
+                seconds += EACH_S * size_of(items_of(spilled.program)) if spilled else 0.0
             elif not stretch.fused:
                 part = part_of(self.graph, stretch.first, stretch.stop)
                 seconds += EACH_S * effort(part, blocks.layout(stretch.ways))
@@ -363,7 +410,7 @@ class JoinedBuilder:
                 spilled = self._spilled(blocks, stretch)
                 if spilled is None:
                     return None
-                programs.append(spilled)
+                programs.append(spilled.program)
                 continue
             if not stretch.fused:
                 layout = blocks.layout(stretch.ways)

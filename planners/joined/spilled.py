@@ -45,6 +45,15 @@ OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What is asked of the plan with spills, by what is asked."""
 
 
+@dataclass(frozen=True, slots=True)
+class SpilledPart:
+    """The program of a part, parameters read in place but for those that are kept, and the bytes
+    that cross while it runs, these parameters included."""
+
+    program: Program
+    offchip_bytes: int
+
+
 @dataclass
 class SpilledParts:
     """The parts of one network in one budget, each found once for each size of slices."""
@@ -55,7 +64,7 @@ class SpilledParts:
     objective: str
     clock: Clock
     wishes: tuple[Wish, ...] = ()
-    known: dict[tuple[object, ...], Program | None] = field(default_factory=dict)
+    known: dict[tuple[object, ...], SpilledPart | None] = field(default_factory=dict)
 
     @cached_property
     def hows(self) -> tuple[Spilled, ...]:
@@ -66,9 +75,8 @@ class SpilledParts:
 
     def find(
         self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled, limit_s: float = inf
-    ) -> Program | None:
-        """The program of operators `[first, stop)`, parameters read in place but for those that
-        are kept; None where whole tensors do not fit."""
+    ) -> SpilledPart | None:
+        """Operators `[first, stop)`; None where whole tensors do not fit."""
         rooms = tuple(blocks.room((position,), True) for position in range(first, stop))
         part = part_of(self.graph, first, stop)
         kept = _read_again(part) if how == KEPT and not blocks.in_place else set()
@@ -78,7 +86,7 @@ class SpilledParts:
 
     def _planned(
         self, part: Graph, rooms: Sequence[int], kept: set[str], limit_s: float
-    ) -> Program | None:
+    ) -> SpilledPart | None:
         options: dict[str, Any] = {
             "objective": OBJECTIVE[self.objective],
             "weights": COUNTED,
@@ -88,19 +96,26 @@ class SpilledParts:
         if wished := of_part(own, part):
             options |= {"wishes": wished}
         try:
+            roomy = with_rooms(part, rooms, kept)
             plan = find_planner(COSMA).plan(
-                with_rooms(part, rooms, kept), self.machine, self.budget_bytes, options,
-                lambda _: self.clock.left_s > 0,
-            )  # fmt: skip
+                roomy, self.machine, self.budget_bytes, options, lambda _: self.clock.left_s > 0
+            )
         except SpillwayError:
             return None
-        return read_at_home(part, self.machine, plan.program)
+        streamed = _read_bytes(part) - _read_bytes(roomy)
+        program = read_at_home(part, self.machine, plan.program)
+        return SpilledPart(program, plan.claims.offchip_bytes + streamed)
 
 
 def _read_again(graph: Graph) -> set[str]:
     """Parameters that several operators read."""
     count = Counter(name for op in graph.operators for name in op.parameters)
     return {name for name, times in count.items() if times > 1}
+
+
+def _read_bytes(graph: Graph) -> int:
+    """What all operators read of parameters."""
+    return sum(graph.size_bytes(name) for op in graph.operators for name in op.parameters)
 
 
 def with_rooms(graph: Graph, rooms: Sequence[int], kept: set[str]) -> Graph:

@@ -88,7 +88,9 @@ class LastReads:
 
 
 class NoRoom(Exception):
-    """Some parameters find no bytes that are free while they are read."""
+    """Some parameters find no bytes that are free while they are read, first by an `operator`."""
+
+    operator = ""
 
 
 class ParameterStream:
@@ -270,7 +272,13 @@ class ParameterStream:
                 reads.add(box, wanted.last)
             taken, own = (rows[rows[:, 3] >= not_before] for rows in (taken, own))
             near = np.concatenate((taken[taken[:, 2] <= wanted.last], own))
-            offset, not_before = self.place(wanted, near, not_before)
+            try:
+                offset, not_before = self.place(wanted, near, not_before)
+            except NoRoom as error:
+                reader = instructions[wanted.first]
+                assert isinstance(reader, Compute)
+                error.operator = reader.operator
+                raise
             placed.append(ParameterPlace(wanted, offset, not_before))
             spans = self.spaces.spans(Region(POOL, offset, wanted.size_bytes))
             rows = [(span.start, span.stop, not_before, wanted.last) for span in spans]

@@ -124,6 +124,21 @@ def _joined(path: _Path) -> list[Stretch]:
     return [*found]
 
 
+def without_way(found: Sequence[Stretch], position: int) -> tuple[Stretch, ...]:
+    """The stretches with fused groups for the way in the pool that runs an operator."""
+    steps: list[tuple[int, int, How]] = []
+    for stretch in found:
+        if not stretch.ways:
+            steps.append((stretch.first, stretch.stop, stretch.spilled))
+        for way in stretch.ways:
+            inside = way.first <= position < way.stop
+            steps.append((way.first, way.stop, None if inside else way))
+    made: tuple[Stretch, ...] = ()
+    for step in reversed(steps):
+        made = joined_steps(step, made)
+    return made
+
+
 def joined_steps(step: tuple[int, int, How], after: tuple[Stretch, ...]) -> tuple[Stretch, ...]:
     """How operators run, in front of stretches: consecutive ones of a kind are one."""
     first, stop, how = step

@@ -70,7 +70,7 @@ def made(graph: sp.Graph, budget: int, how: Spilled, objective: str) -> Plan | N
         found = builder.spilled.find(blocks, 0, len(graph.operators), how, 1.0)
         if found is None:
             continue
-        base = consecutive([found], machine, budget)
+        base = consecutive([found.program], machine, budget)
         try:
             program = ParameterStream(graph, machine, base, budget).streamed(blocks.slice_bytes)
         except NoRoom:
@@ -178,9 +178,9 @@ def test_wishes_about_tensors_are_handed_on() -> None:
     for text, kept in ((f"keep {first}", True), (f"spill {first}", False)):
         some = parse([text], graph)
         parts = SpilledParts(graph, machine, need, "traffic", Clock(60.0), some)
-        program = parts.find(blocks, 0, len(graph.operators), SPILLED)
-        assert program is not None
-        base = consecutive([program], machine, need)
+        part = parts.find(blocks, 0, len(graph.operators), SPILLED)
+        assert part is not None
+        base = consecutive([part.program], machine, need)
         streamed = ParameterStream(graph, machine, base, need).streamed(blocks.slice_bytes)
         assert not broken(planned(graph, machine, need, streamed), some)
         loaded = any(isinstance(i, Load) and i.piece.tensor == first for i in streamed.instructions)
