@@ -242,7 +242,7 @@ class JoinedBuilder:
     ) -> Iterator[tuple[Stretch, ...]]:
         """The stretches, and those with spills: these take less time than fused groups, and come
         first where they are not much slower."""
-        slow = []
+        slow: list[tuple[Stretch, ...]] = []
         for found in self._with_spills(blocks, best):
             if slow or any(self._crosses_long(blocks, stretch) for stretch in found):
                 slow.append(found)
@@ -290,14 +290,16 @@ class JoinedBuilder:
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], operator: str
     ) -> tuple[Stretch, ...]:
         """The stretches where the way that has no room for an operator's parameters is none: as
-        whole tensors where these fit, or as fused groups."""
-        other = without_way(found, self.graph.index[operator])
-        spans = {(stretch.first, stretch.stop) for stretch in found if stretch.fused}
+        whole tensors where these fit and were not it, or as fused groups."""
+        at = self.graph.index[operator]
+        other = tuple(counted(each, blocks.marks, ()) for each in without_way(found, at))
+        if any(stretch.spilled and stretch.first <= at < stretch.stop for stretch in found):
+            return other
+        known = {(stretch.first, stretch.stop) for stretch in found if stretch.fused}
+        how = self.spilled.hows[0]
         return tuple(
-            stretch
-            if (stretch.first, stretch.stop) in spans
-            else self._spilled_where(blocks, stretch, self.spilled.hows[0])
-            for stretch in (counted(each, blocks.marks, ()) for each in other)
+            each if (each.first, each.stop) in known else self._spilled_where(blocks, each, how)
+            for each in other
         )
 
     def _of(

@@ -125,11 +125,13 @@ def _joined(path: _Path) -> list[Stretch]:
 
 
 def without_way(found: Sequence[Stretch], position: int) -> tuple[Stretch, ...]:
-    """The stretches with fused groups for the way in the pool that runs an operator."""
+    """The stretches with fused groups for the way in the pool that runs an operator, or for the
+    stretch with spills that does."""
     steps: list[tuple[int, int, How]] = []
     for stretch in found:
         if not stretch.ways:
-            steps.append((stretch.first, stretch.stop, stretch.spilled))
+            inside = stretch.first <= position < stretch.stop
+            steps.append((stretch.first, stretch.stop, None if inside else stretch.spilled))
         for way in stretch.ways:
             inside = way.first <= position < way.stop
             steps.append((way.first, way.stop, None if inside else way))

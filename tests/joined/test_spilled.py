@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ import planners as sp
 from planners.constraints.language import broken, parse
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.plan import Claims, Plan
-from planners.core.program import Load, Program
+from planners.core.program import Compute, Load, Program
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
 from planners.joined.consecutive import consecutive
@@ -23,7 +24,7 @@ from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import KEPT, SPILLED, Spilled, stretches
 from planners.simulator.account import account
 from tests.cases import cases
-from tests.joined.networks import Shared
+from tests.joined.networks import Shared, narrowing
 from tests.random_modules import random_case
 
 MACHINE = load_machine("npu_small")
@@ -165,6 +166,32 @@ def test_spills_are_found_where_nothing_reads_parameters_on_chip() -> None:
     need = sp.budgets(graph).MR
     plan = sp.plan(graph, "joined", need, weights="in-place", others=False, time_limit=6)
     assert {"whole tensors"} <= {stretch.how for stretch in plan.details.stretches}
+    assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
+
+
+def test_where_parameters_find_no_room_another_way_takes_the_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module, inputs = narrowing()
+    graph = sp.from_torch(module, inputs)
+    streamed = ParameterStream.streamed
+    asked: dict[str, Any] = {"objective": "latency", "weights": "counted", "time_limit": 8}
+    before = sp.plan(graph, "joined", 12_000, others=False, **asked)
+    assert {stretch.how for stretch in before.details.stretches} == {"pool"}
+    there = graph.operators[3]
+
+    def stuck(self: ParameterStream, slice_bytes: int) -> Program:
+        for item in self.program.instructions:
+            inside = isinstance(item, Compute) and item.operator == there.name
+            if inside and any(operand.region.offset is None for operand in item.reads):
+                error = NoRoom("no room")
+                error.operator = there.name
+                raise error
+        return streamed(self, slice_bytes)
+
+    monkeypatch.setattr(ParameterStream, "streamed", stuck)
+    plan = sp.plan(graph, "joined", 12_000, others=False, **asked)
+    assert "fused groups" in [stretch.how for stretch in plan.details.stretches]
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
 
