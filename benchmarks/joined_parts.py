@@ -6,8 +6,8 @@
 Cells as in `benchmarks/joined.py`, in bytes, weights counted, joined alone; milliseconds, or MB of
 traffic. Taken away: `overlap` (no output lies over a dying input), `slices` (an operator's
 parameters are there together), `early loads` (parameters are loaded just before they are read
-first), `computing again` (what is spilled comes back), `the pool` (all runs as fused groups: the
-plan of `fusion`). Then the geometric mean of each over all together.
+first), `computing again` (what is spilled comes back), `spills` (no whole tensors beside pool and
+groups), `the pool` (all runs as fused groups: the plan of `fusion`). Then the geometric mean of each over all together.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from unittest.mock import patch
 import planners as sp
 from planners.joined.fused import FusedParts
 from planners.joined.pool import RoomyBlocks, RoomyLevels
+from planners.joined.spilled import SpilledParts
 from planners.joined.streamed import ParameterStream
 
 levels_at, placed = RoomyLevels.at, ParameterStream.place
@@ -56,6 +57,7 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "without slices": without_slices,
     "without early loads": lambda: patch.object(ParameterStream, "place", late),
     "without computing again": lambda: patch.object(FusedParts, "_is_worth", lambda *_: False),
+    "without spills": lambda: patch.object(SpilledParts, "find", lambda *_: None),
 }
 
 

@@ -17,6 +17,8 @@ EACH_S, GRACE_S = 12e-6, 1.0
 """Seconds to write, check and time an instruction, about; and what a limit may be exceeded by."""
 SEVERAL = 3
 """A plan that takes more than so many times the limit to be written and timed is not begun."""
+LEAST_WRITTEN_S = 5.0
+"""No program is given up before so many seconds."""
 OPERATOR_S, WRITING_SHARE = 5e-3, 0.4
 """Seconds to write, check and time an operator, about, and the most of the time that is kept."""
 
@@ -47,6 +49,20 @@ def refuse_too_slow(instructions: int, each_s: float, limit_s: float) -> None:
             f"which take about {seconds:.0f} s to write, check and time: give it a time limit of "
             f"{ceil(seconds / SEVERAL)} s or more, or a larger budget"
         )
+
+
+def longest_s(limit_s: float) -> float:
+    """Seconds after which a program that is not yet written is given up: instructions may name so
+    many pieces that their number says little."""
+    return max(LEAST_WRITTEN_S, SEVERAL * limit_s + GRACE_S)
+
+
+def unwritten(limit_s: float) -> ProgramTooLong:
+    """Why a program was given up."""
+    return ProgramTooLong(
+        f"the plan found in {limit_s:.3g} s takes more than {longest_s(limit_s):.0f} s to write, "
+        "for the pieces that its instructions name: give it a longer time limit, or a larger budget"
+    )
 
 
 def refuse_too_long(instructions: int, remedy: str) -> None:

@@ -48,7 +48,7 @@ from planners.core.plan import Plan, Status
 from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback, TimeOver
 from planners.core.weights import COUNTED
-from planners.core.writing import GRACE_S, for_search
+from planners.core.writing import GRACE_S, for_search, longest_s, unwritten
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.recent import group_model
@@ -318,7 +318,11 @@ def _finished(
     # A bound that takes some operators for free does not bound what is moved.
     bound = 0 if chosen.free_local_layers else min(bound, traffic)
     machine = with_scratchpad(model.machine, budget_bytes)
-    program = program or emit(graph, machine, laid, budget_bytes)
+    try:
+        within_s = longest_s(chosen.time_limit)
+        program = program or emit(graph, machine, laid, budget_bytes, within_s)
+    except TimeOver:
+        raise unwritten(chosen.time_limit) from None
     moved = replace(account(graph, program), traffic_bytes=traffic)
     return Plan(
         planner="fusion",

@@ -20,8 +20,8 @@ from planners.core.program import (
     Piece,
     Program,
     Release,
-    Store,
 )
+from planners.joined.alike import PartNames, of_names
 
 LONGEST = 4
 """Operators of a chain at most."""
@@ -123,7 +123,8 @@ def of_originals(program: Program, names: Mapping[str, str]) -> Program | None:
 
     None where a piece and its copy would be on chip at once: it would be the same one twice.
     """
-    instructions = tuple(_original(item, names) for item in program.instructions)
+    both = PartNames(names, names)
+    instructions = tuple(of_names(item, both) for item in program.instructions)
     if _is_twice(instructions, {*names.values()}):
         return None
     return replace(program, instructions=instructions)
@@ -150,22 +151,3 @@ def _is_twice(instructions: Sequence[Instruction], names: set[str]) -> bool:
             if piece.tensor in names and there.setdefault(piece, at) != at:
                 return True
     return False
-
-
-def _original(item: Instruction, names: Mapping[str, str]) -> Instruction:
-    match item:
-        case Load() | Store() | Release() if item.piece.tensor in names:
-            return replace(item, piece=_piece(item.piece, names))
-        case Compute():
-            reads, writes = (
-                tuple([Operand(_piece(piece, names), region) for piece, region in operands])
-                for operands in (item.reads, item.writes)
-            )
-            operator = names.get(item.operator, item.operator)
-            return replace(item, operator=operator, reads=reads, writes=writes)
-    return item
-
-
-def _piece(piece: Piece, names: Mapping[str, str]) -> Piece:
-    name = names.get(piece.tensor)
-    return piece if name is None else piece._replace(tensor=name)

@@ -30,7 +30,15 @@ from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
 from planners.joined.spilled import SpilledPart, SpilledParts
 from planners.joined.streamed import NoRoom, ParameterStream
-from planners.joined.stretches import SLOWER, Spilled, Stretch, counted, stretches, without_way
+from planners.joined.stretches import (
+    KEPT,
+    SLOWER,
+    Spilled,
+    Stretch,
+    counted,
+    stretches,
+    without_way,
+)
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
 
@@ -269,7 +277,9 @@ class JoinedBuilder:
             made = tuple(self._spilled_where(blocks, stretch, how) for stretch in found)
             if made != found:
                 yield made
-            if len(found) > 1 and any(stretch.fused for stretch in found):
+            beside = len(found) > 1 and any(stretch.fused for stretch in found)
+            # In the pool what several operators read comes for each of them.
+            if beside or (how == KEPT and self.objective != "latency" and made == found):
                 alone = self._spilled_where(blocks, whole, how)
                 if alone.spilled:
                     yield (alone,)
@@ -368,6 +378,7 @@ class JoinedBuilder:
     def _too_late(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> bool:
         """Whether fused parts that are not known yet, and the program, take more than is left."""
         left_s, seconds = self.clock.left_s + (0.0 if self.made else GRACE_S), 0.0
+        unknown = self.fused.unknown(found)
         for stretch in found:
             operators = stretch.stop - stretch.first
             if stretch.spilled:
@@ -379,7 +390,7 @@ class JoinedBuilder:
             elif fused := self.fused.known.get((stretch.first, stretch.stop)):
                 seconds += EACH_S * size_of(items_of(fused.program))
             else:
-                seconds += FUSED_S * operators + self._written_s(stretch)
+                seconds += FUSED_S * operators * (stretch in unknown) + self._written_s(stretch)
         return seconds > left_s
 
     def _written_s(self, stretch: Stretch) -> float:
@@ -429,7 +440,7 @@ class JoinedBuilder:
     def _fused(self, stretch: Stretch, found: tuple[Stretch, ...]) -> FusedPart | None:
         """A stretch as fused groups; a longer search where it is found anew."""
         own = range(stretch.first, stretch.stop)
-        unknown = [s for s in found if s.fused and (s.first, s.stop) not in self.fused.known]
+        unknown = self.fused.unknown(found)
         rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
         macs = [op.macs for op in self.graph.operators]
         share = sum(macs[p] for p in own) / max(1, sum(macs[p] for p in rest))

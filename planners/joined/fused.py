@@ -7,7 +7,7 @@ An operator that fused groups cannot cut into what fits runs alone, box by box (
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -24,9 +24,11 @@ from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.joined.again import ChainAgain, chains, of_originals, with_copies
+from planners.joined.alike import PartLook, PartNames, look_of, renamed
 from planners.joined.boxes import Grid, OperatorBoxes
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
+from planners.joined.stretches import Stretch
 from planners.joined.wishes import of_part
 from planners.simulator.simulate import simulate
 
@@ -66,6 +68,9 @@ class FusedParts:
     in_place: bool = False
     copies: bool = True
     known: dict[tuple[int, int], FusedPart | None] = field(default_factory=dict)
+    alike: dict[Hashable, tuple[PartLook, FusedPart]] = field(default_factory=dict)
+    """Of parts by their looks: of those that are alike one is planned."""
+    looks: dict[tuple[int, int], PartLook] = field(default_factory=dict)
     grids: dict[Hashable, list[Grid]] = field(default_factory=dict)
     """Of boxes, for operators by their looks."""
     conflict: WishesConflict | None = None
@@ -80,10 +85,36 @@ class FusedParts:
             self.known[first, stop] = self._found(first, stop, max(LEAST_S, limit_s))
         return self.known[first, stop]
 
+    def look(self, first: int, stop: int) -> PartLook:
+        """The look of operators `[first, stop)`."""
+        if (first, stop) not in self.looks:
+            self.looks[first, stop] = look_of(part_of(self.graph, first, stop))
+        return self.looks[first, stop]
+
+    def unknown(self, found: Iterable[Stretch]) -> list[Stretch]:
+        """The stretches of fused groups that are still to be found: of those that are alike one."""
+        fused = [s for s in found if s.fused and (s.first, s.stop) not in self.known]
+        if self.wishes:
+            return fused
+        first = {self.look(s.first, s.stop).key: s for s in reversed(fused)}
+        return [s for key, s in first.items() if key not in self.alike]
+
     def _found(self, first: int, stop: int, limit_s: float) -> FusedPart | None:
-        began = perf_counter()
         whole = (first, stop) == (0, len(self.graph.operators))
         part = self.graph if whole else part_of(self.graph, first, stop)
+        if whole or self.wishes:
+            return self._planned(part, first, limit_s)
+        look = self.look(first, stop)
+        if look.key in self.alike:
+            return _renamed(*self.alike[look.key], look)
+        found = self._planned(part, first, limit_s)
+        if found is not None:
+            self.alike[look.key] = look, found
+        return found
+
+    def _planned(self, part: Graph, first: int, limit_s: float) -> FusedPart | None:
+        """A part of the network, or all of it, that begins with an operator."""
+        began, whole = perf_counter(), len(part.operators) == len(self.graph.operators)
         again = [chain for chain in chains(part) if self._is_worth(part, chain)]
         share = FIRST_SHARE if again and self.objective != "latency" else 1.0
         try:
@@ -224,3 +255,10 @@ class FusedParts:
             return plan.claims.offchip_bytes
         trace = simulate(plan)
         return trace.energy_j if self.objective == "energy" else trace.makespan_s
+
+
+def _renamed(known: PartLook, found: FusedPart, look: PartLook) -> FusedPart:
+    """What was found for a part, for another of the same look."""
+    names = PartNames.between(known, look)
+    told = [tuple(names.operators[name] for name in some) for some in (found.again, found.boxed)]
+    return FusedPart(renamed(found.program, names), *told)

@@ -9,7 +9,7 @@ kept or loaded again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -34,6 +34,7 @@ from planners.core.progress import Clock
 from planners.core.registry import COSMA
 from planners.core.registry import planner as find_planner
 from planners.core.weights import COUNTED
+from planners.joined.alike import PartLook, PartNames, look_of, renamed
 from planners.joined.part import part_of
 from planners.joined.pool import RoomyBlocks
 from planners.joined.stretches import KEPT, SPILLED, Spilled
@@ -64,7 +65,10 @@ class SpilledParts:
     objective: str
     clock: Clock
     wishes: tuple[Wish, ...] = ()
-    known: dict[tuple[object, ...], SpilledPart | None] = field(default_factory=dict)
+    known: dict[Hashable, tuple[PartLook, SpilledPart | None]] = field(default_factory=dict)
+    """By the look of a part, its rooms, and whether something is kept."""
+    found: dict[tuple[object, ...], SpilledPart | None] = field(default_factory=dict)
+    """By the range of operators, their rooms, and how."""
 
     @cached_property
     def hows(self) -> tuple[Spilled, ...]:
@@ -78,11 +82,26 @@ class SpilledParts:
     ) -> SpilledPart | None:
         """Operators `[first, stop)`; None where whole tensors do not fit."""
         rooms = tuple(blocks.room((position,), True) for position in range(first, stop))
+        if (key := (first, stop, rooms, how)) not in self.found:
+            kept = how == KEPT and not blocks.in_place
+            self.found[key] = self._found(first, stop, rooms, kept, limit_s)
+        return self.found[key]
+
+    def _found(
+        self, first: int, stop: int, rooms: tuple[int, ...], keeps: bool, limit_s: float
+    ) -> SpilledPart | None:
+        """The same, planned once for parts that are alike."""
         part = part_of(self.graph, first, stop)
-        kept = _read_again(part) if how == KEPT and not blocks.in_place else set()
-        if (key := (first, stop, rooms, bool(kept))) not in self.known:
-            self.known[key] = self._planned(part, rooms, kept, limit_s)
-        return self.known[key]
+        kept = _read_again(part) if keeps else set()
+        look = look_of(part)
+        # Wishes are about names: what keeps to them is found for each.
+        key = (look.key, rooms, bool(kept), look.tensors if self.wishes else ())
+        if key not in self.known:
+            self.known[key] = look, self._planned(part, rooms, kept, limit_s)
+        known, found = self.known[key]
+        if found is None or known == look:
+            return found
+        return replace(found, program=renamed(found.program, PartNames.between(known, look)))
 
     def _planned(
         self, part: Graph, rooms: Sequence[int], kept: set[str], limit_s: float
@@ -92,6 +111,8 @@ class SpilledParts:
             "weights": COUNTED,
             "time_limit": max(LEAST_S, min(limit_s, self.clock.left_s)),
         }
+        if self.objective != "latency":  # The order decides what is spilled.
+            options["schedule"] = "joint"
         own = [wish for wish in self.wishes if wish.kind in ("keep", "spill")]
         if wished := of_part(own, part):
             options |= {"wishes": wished}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.core.errors import BadInput
+from planners.core.errors import BadInput, ProgramTooLong
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit import coarser
@@ -75,3 +75,27 @@ def test_a_baseline_ends_with_its_time() -> None:
     assert longer.claims.objective_bytes < plan.claims.objective_bytes
     assert any("the time limit of 0.5 s ended" in note for note in plan.notes)
     assert not any("time limit" in note for note in longer.notes)
+
+
+def test_a_program_that_takes_too_long_to_write_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("planners.core.writing.LEAST_WRITTEN_S", 0.0)
+    monkeypatch.setattr("planners.core.writing.GRACE_S", -1.0)
+    with pytest.raises(ProgramTooLong, match=r"more than 0 s to write.*longer time limit"):
+        sp.plan(sp.load("mobilenet_v2"), "fusion", "64KiB", time_limit=0.3)
+
+
+def test_a_joint_plan_that_takes_too_long_to_write_gives_way_to_groups_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = sp.load("mobilenet_v2")
+    asked = {"weights": "counted", "time_limit": 20}
+    alone = sp.plan(graph, "fusion", "256KiB", **asked)
+    joint = sp.plan(graph, "fusion", "256KiB", joint=True, **asked)
+    assert joint.claims.offchip_bytes < alone.claims.offchip_bytes
+    monkeypatch.setattr("planners.fusion.planner.CHECKED_SHARE", 0.0)
+    slow = sp.plan(graph, "fusion", "256KiB", joint=True, **asked)
+    assert slow.claims.offchip_bytes == alone.claims.offchip_bytes
+    assert slow.claims.bound_bytes <= joint.claims.offchip_bytes
+    assert any("time limit" in note for note in slow.notes)

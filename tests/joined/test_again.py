@@ -15,7 +15,8 @@ from planners.core.machine import load_machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.program import Compute
 from planners.core.progress import Clock
-from planners.joined.again import ChainAgain, _original, chains, of_originals, with_copies
+from planners.joined.again import ChainAgain, chains, of_originals, with_copies
+from planners.joined.alike import PartNames, of_names
 from planners.joined.fused import FusedParts
 from planners.simulator.account import account
 from planners.simulator.check import replay
@@ -99,7 +100,9 @@ def test_any_chains_of_random_modules_may_run_again(seed: int) -> None:
         return
     program = of_originals(made.program, names)
     if program is None:  # A piece and its copy are on chip at once: the replay says so.
-        renamed = tuple(_original(item, names) for item in made.program.instructions)
+        renamed = tuple(
+            of_names(item, PartNames(names, names)) for item in made.program.instructions
+        )
         with pytest.raises(InvalidPlan, match="cannot move"):
             replay(graph, replace(made.program, instructions=renamed))
         return

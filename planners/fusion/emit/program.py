@@ -104,13 +104,16 @@ def emit(
 ) -> Program:
     """The program of these groups, one after the other.
 
-    Raises `TimeOver` where it takes more seconds to write: pieces may be many in an instruction.
+    Raises `TimeOver` where it takes more seconds to be written first: pieces may be many in an
+    instruction.
     """
     memories = memories_of(machine, groups, budget_bytes)
     steps = tuple(name for laid in groups for name in _step_names(laid))
+    first = [within_s]
 
     def items() -> Iterator[Item]:
-        step, residents = 0, Residents(graph, machine, perf_counter() + within_s)
+        until_s = perf_counter() + first.pop() if first else inf
+        step, residents = 0, Residents(graph, machine, until_s)
         emitters = []
         for laid in groups:
             emitters.append(GroupEmitter(residents, laid, step))
