@@ -7,7 +7,8 @@ Cells as in `benchmarks/joined.py`, in bytes, weights counted, joined alone; mil
 traffic. Taken away: `overlap` (no output lies over a dying input), `slices` (an operator's
 parameters are there together), `early loads` (parameters are loaded just before they are read
 first), `computing again` (what is spilled comes back), `spills` (no whole tensors beside pool and
-groups), `the pool` (all runs as fused groups: the plan of `fusion`). Then the geometric mean of each over all together.
+groups), `the pool` (all runs as fused groups: the plan of `fusion`). Then the geometric mean of
+each over all together.
 """
 
 from __future__ import annotations

@@ -128,6 +128,7 @@ class JoinedBuilder:
             self.objective,
             self.clock,
             self.wishes,
+            self.in_place,
         )
 
     @property

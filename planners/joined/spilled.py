@@ -65,6 +65,7 @@ class SpilledParts:
     objective: str
     clock: Clock
     wishes: tuple[Wish, ...] = ()
+    in_place: bool = False
     known: dict[Hashable, tuple[PartLook, SpilledPart | None]] = field(default_factory=dict)
     """By the look of a part, its rooms, and whether something is kept."""
     found: dict[tuple[object, ...], SpilledPart | None] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class SpilledParts:
     @cached_property
     def hows(self) -> tuple[Spilled, ...]:
         """The ways to try, the one that is most often better first."""
-        if not _read_again(self.graph):
+        if self.in_place or not _read_again(self.graph):
             return (SPILLED,)
         return (SPILLED, KEPT) if self.objective == "latency" else (KEPT, SPILLED)
 
@@ -83,8 +84,7 @@ class SpilledParts:
         """Operators `[first, stop)`; None where whole tensors do not fit."""
         rooms = tuple(blocks.room((position,), True) for position in range(first, stop))
         if (key := (first, stop, rooms, how)) not in self.found:
-            kept = how == KEPT and not blocks.in_place
-            self.found[key] = self._found(first, stop, rooms, kept, limit_s)
+            self.found[key] = self._found(first, stop, rooms, how == KEPT, limit_s)
         return self.found[key]
 
     def _found(
