@@ -108,28 +108,18 @@ class JoinedBuilder:
     @cached_property
     def fused(self) -> FusedParts:
         """Parts of the network as fused groups."""
-        return FusedParts(
-            self.graph,
-            self.machine,
-            self.budget_bytes,
-            self.objective,
-            self.clock,
-            self.wishes,
-            self.in_place,
-        )
+        return FusedParts(*self._problem)
 
     @cached_property
     def spilled(self) -> SpilledParts:
         """Parts of the network as whole tensors with spills."""
-        return SpilledParts(
-            self.graph,
-            self.machine,
-            self.budget_bytes,
-            self.objective,
-            self.clock,
-            self.wishes,
-            self.in_place,
-        )
+        return SpilledParts(*self._problem)
+
+    @property
+    def _problem(self) -> tuple[Graph, Machine, int, str, Clock, tuple[Wish, ...], bool]:
+        """What parts are planned for."""
+        problem = self.graph, self.machine, self.budget_bytes, self.objective, self.clock
+        return *problem, self.wishes, self.in_place
 
     @property
     def whole(self) -> tuple[int, int]:
