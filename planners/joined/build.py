@@ -16,29 +16,29 @@ from time import perf_counter
 
 from planners.constraints.language import Wish
 from planners.core.graph import Graph
-from planners.core.loops import items_of, size_of
 from planners.core.machine import Machine
 from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.writing import GRACE_S
 from planners.joined.consecutive import consecutive
+from planners.joined.estimates import (
+    EACH_S,
+    JUDGED_S,
+    found_s,
+    known_s,
+    share_of_work,
+    written_s,
+)
 from planners.joined.every import MOST_OPERATORS, every
 from planners.joined.fused import FusedPart, FusedParts
 from planners.joined.in_place import read_in_place
 from planners.joined.orders import reordered
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
-from planners.joined.spilled import SpilledPart, SpilledParts
+from planners.joined.spilled import SpilledParts
 from planners.joined.streamed import NoRoom, ParameterStream
-from planners.joined.stretches import (
-    KEPT,
-    SLOWER,
-    Spilled,
-    Stretch,
-    counted,
-    stretches,
-    without_way,
-)
+from planners.joined.stretches import Stretch, stretches
+from planners.joined.with_spills import SpilledWays
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
 
@@ -46,13 +46,9 @@ SLICES = (16, 8, 32, 4)
 """A slice of parameters is the budget over one of these; and half of such a slice."""
 MOST_SLICES = 2000
 """Smaller slices than so many of all parameters are not tried."""
-EACH_S = 5e-5
-"""Seconds, about, to write, stream, replay and time an instruction that is not in loops."""
 BLOCKS_SHARE, FUSED_SHARE, ONLY_SHARE = 0.25, 0.6, 0.8
 """Of the time that is left, for the pool's blocks, for fused groups, and for these where no block
 runs in the pool."""
-SPILLED_SHARE = 0.1
-"""Of the time that is left, for a stretch as whole tensors with spills."""
 MOST_REPAIRS = 3
 """Ways that are taken out one after the other where parameters find no room in them."""
 WHOLE_SHARE, LEAST_TIMES = 0.4, 3.0
@@ -62,12 +58,6 @@ MOVED_S = 1.0
 """Seconds at most for fused groups where one block of a program runs another way."""
 ORDERS_SHARE = 0.1
 """Of the time that is left, for other orders."""
-FUSED_S, WRITTEN_S, JUDGED_S = 10e-3, 6e-3, 2e-3
-"""Seconds, about, for an operator: to find its fused group, to write, replay and time it, and to
-replay and time it alone."""
-FULL_S = 20e-3
-"""Seconds, about, to write, replay and time what fills the budget once, of what operators of fused
-groups read and make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +105,11 @@ class JoinedBuilder:
         """Parts of the network as whole tensors with spills."""
         return SpilledParts(*self._problem)
 
+    @cached_property
+    def spills(self) -> SpilledWays:
+        """What of stretches runs with spills."""
+        return SpilledWays(self.spilled)
+
     @property
     def _problem(self) -> tuple[Graph, Machine, int, str, Clock, tuple[Wish, ...], bool]:
         """What parts are planned for."""
@@ -148,7 +143,7 @@ class JoinedBuilder:
         """The program of the best stretches, its parameters read at their home."""
         blocks = self.blocks(0, BLOCKS_SHARE)
         best = tuple(stretches(blocks, list(blocks.ways())))
-        for found in self._tried_first(blocks, best):
+        for found in self.spills.tried_first(blocks, best):
             base = self._base(blocks, found)
             if base is not None and not self._too_long(base, GRACE_S):
                 self.seen.add(_key(found, 0))
@@ -211,7 +206,7 @@ class JoinedBuilder:
             blocks = self.blocks(size, BLOCKS_SHARE)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
             best = tuple(stretches(blocks, list(blocks.ways())))
-            for found in self._tried_first(blocks, best):
+            for found in self.spills.tried_first(blocks, best):
                 yield from self._of(blocks, found, size)
             if self.made and share == SLICES[0] and self._is_mostly_fused(best):
                 self.most_fused_s = WHOLE_SHARE * self.clock.left_s
@@ -227,81 +222,11 @@ class JoinedBuilder:
     def _is_mostly_fused(self, found: tuple[Stretch, ...]) -> bool:
         """Whether all of the network as fused groups may be better than some of it: where they
         make much of the work, or bytes count, for what crosses between stretches."""
-        fused, ops = [stretch for stretch in found if stretch.fused], self.graph.operators
-        own, every = (
-            sum(op.macs for stretch in some for op in ops[stretch.first : stretch.stop])
-            for some in (fused, found)
-        )
-        whole = Stretch(*self.whole)
-        worth = self.larger and self.clock.left_s > LEAST_TIMES * self._written_s(whole)
-        return worth and bool(fused) and (self.objective != "latency" or 2 * own > every)
-
-    def _tried_first(
-        self, blocks: RoomyBlocks, best: tuple[Stretch, ...]
-    ) -> Iterator[tuple[Stretch, ...]]:
-        """The stretches, and those with spills: these take less time than fused groups, and come
-        first where they are not much slower."""
-        slow: list[tuple[Stretch, ...]] = []
-        for found in self._with_spills(blocks, best):
-            if slow or any(self._crosses_long(blocks, stretch) for stretch in found):
-                slow.append(found)
-            else:
-                yield found
-        yield from (best, *slow)
-
-    def _crosses_long(self, blocks: RoomyBlocks, stretch: Stretch) -> bool:
-        """Whether what a stretch with spills moves takes longer than fused groups would, about."""
-        part = self._spilled(blocks, stretch) if stretch.spilled else None
-        if part is None or self.objective == "traffic":
-            return False
-        rate = self.machine.memory(self.machine.offchip).read_bytes_per_s
-        return part.offchip_bytes / rate > SLOWER * blocks.least_s(stretch.first, stretch.stop)
-
-    def _with_spills(
-        self, blocks: RoomyBlocks, found: tuple[Stretch, ...]
-    ) -> Iterator[tuple[Stretch, ...]]:
-        """The same with whole tensors and spills in the place of fused groups, where they fit; and
-        all of the network so."""
-        parts, unfit = sum(s.blocks for s in found), sum(s.unfit for s in found)
-        whole = Stretch(*self.whole, blocks=parts, unfit=unfit)
-        for how in self.spilled.hows:
-            made = tuple(self._spilled_where(blocks, stretch, how) for stretch in found)
-            if made != found:
-                yield made
-            beside = len(found) > 1 and any(stretch.fused for stretch in found)
-            # In the pool what several operators read comes for each of them.
-            if beside or (how == KEPT and self.objective != "latency" and made == found):
-                alone = self._spilled_where(blocks, whole, how)
-                if alone.spilled:
-                    yield (alone,)
-
-    def _spilled_where(self, blocks: RoomyBlocks, stretch: Stretch, how: Spilled) -> Stretch:
-        """A stretch of fused groups as whole tensors where these fit."""
-        if not stretch.fused or self.clock.expired():
-            return stretch
-        other = replace(stretch, spilled=how)
-        return stretch if self._spilled(blocks, other) is None else other
-
-    def _spilled(self, blocks: RoomyBlocks, stretch: Stretch) -> SpilledPart | None:
-        limit_s = SPILLED_SHARE * self.clock.left_s
-        assert stretch.spilled
-        return self.spilled.find(blocks, stretch.first, stretch.stop, stretch.spilled, limit_s)
-
-    def _without_way(
-        self, blocks: RoomyBlocks, found: tuple[Stretch, ...], operator: str
-    ) -> tuple[Stretch, ...]:
-        """The stretches where the way that has no room for an operator's parameters is none: as
-        whole tensors where these fit and were not it, or as fused groups."""
-        at = self.graph.index[operator]
-        other = tuple(counted(each, blocks.marks, ()) for each in without_way(found, at))
-        if any(stretch.spilled and stretch.first <= at < stretch.stop for stretch in found):
-            return other
-        known = {(stretch.first, stretch.stop) for stretch in found if stretch.fused}
-        how = self.spilled.hows[0]
-        return tuple(
-            each if (each.first, each.stop) in known else self._spilled_where(blocks, each, how)
-            for each in other
-        )
+        fused = [p for each in found if each.fused for p in range(each.first, each.stop)]
+        most = 2 * share_of_work(self.graph, fused, range(len(self.graph.operators))) > 1
+        whole_s = self._written_s(Stretch(*self.whole))
+        worth = self.larger and self.clock.left_s > LEAST_TIMES * whole_s
+        return worth and bool(fused) and (self.objective != "latency" or most)
 
     def _of(
         self,
@@ -342,7 +267,7 @@ class JoinedBuilder:
                 yield JoinedProgram(program, found, slice_bytes, blocks)
             self.took_s = perf_counter() - began
         if unplaced and repairs:
-            other = self._without_way(blocks, found, unplaced)
+            other = self.spills.without_way(blocks, found, unplaced)
             if other != found:
                 yield from self._of(blocks, other, size, repairs - 1)
 
@@ -371,31 +296,24 @@ class JoinedBuilder:
         left_s, seconds = self.clock.left_s + (0.0 if self.made else GRACE_S), 0.0
         unknown = self.fused.unknown(found)
         for stretch in found:
-            operators = stretch.stop - stretch.first
             if stretch.spilled:
-                spilled = self._spilled(blocks, stretch)
-                seconds += EACH_S * size_of(items_of(spilled.program)) if spilled else 0.0
+                spilled = self.spills.part(blocks, stretch)
+                seconds += known_s(spilled.program) if spilled else 0.0
             elif not stretch.fused:
                 part = part_of(self.graph, stretch.first, stretch.stop)
                 seconds += EACH_S * effort(part, blocks.layout(stretch.ways))
             elif fused := self.fused.known.get((stretch.first, stretch.stop)):
-                seconds += EACH_S * size_of(items_of(fused.program))
+                seconds += known_s(fused.program)
             else:
-                seconds += FUSED_S * operators * (stretch in unknown) + self._written_s(stretch)
+                seconds += found_s(stretch) * (stretch in unknown) + self._written_s(stretch)
         return seconds > left_s
 
     def _written_s(self, stretch: Stretch) -> float:
-        """Seconds, about, to write, stream, replay and time a stretch."""
-        ops, size = self.graph.operators[stretch.first : stretch.stop], self.graph.size_bytes
-        written_s = WRITTEN_S * len(ops)
-        if not stretch.fused:
-            return written_s
-        crossing = sum(size(name) for op in ops for name in (*op.inputs, *op.outputs))
-        return max(written_s, FULL_S * crossing / self.budget_bytes)
+        return written_s(self.graph, stretch, self.budget_bytes)
 
     def _too_long(self, program: Program, grace_s: float = 0.0) -> bool:
         """Whether a program cannot be written and judged in the time that is left."""
-        return self._too_little(size_of(items_of(program)) * EACH_S, grace_s)
+        return self._too_little(known_s(program), grace_s)
 
     def _too_little(self, seconds: float, grace_s: float = 0.0) -> bool:
         """Whether less is left than so many seconds, which then ends the search."""
@@ -411,7 +329,7 @@ class JoinedBuilder:
             alone = (stretch.first, stretch.stop) == self.whole
             part = self.graph if alone else part_of(self.graph, stretch.first, stretch.stop)
             if stretch.spilled:
-                spilled = self._spilled(blocks, stretch)
+                spilled = self.spills.part(blocks, stretch)
                 if spilled is None:
                     return None
                 programs.append(spilled.program)
@@ -433,13 +351,12 @@ class JoinedBuilder:
         own = range(stretch.first, stretch.stop)
         unknown = self.fused.unknown(found)
         rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
-        macs = [op.macs for op in self.graph.operators]
-        share = sum(macs[p] for p in own) / max(1, sum(macs[p] for p in rest))
+        share = share_of_work(self.graph, own, rest)
         alone = (stretch.first, stretch.stop) == self.whole  # It is written once, by fusion itself.
         own_s = JUDGED_S * len(self.graph.operators)
-        written_s = own_s if alone else sum(map(self._written_s, found))
-        left_s = self.clock.left_s - written_s
-        if (1 - FUSED_SHARE) * left_s > written_s:  # Else there is no time for other programs.
+        made_s = own_s if alone else sum(map(self._written_s, found))
+        left_s = self.clock.left_s - made_s
+        if (1 - FUSED_SHARE) * left_s > made_s:  # Else there is no time for other programs.
             share *= ONLY_SHARE if alone and self.larger else FUSED_SHARE
         return self.fused.find(stretch.first, stretch.stop, min(self.most_fused_s, share * left_s))
 

@@ -27,6 +27,7 @@ from planners.joined.again import ChainAgain, chains, of_originals, with_copies
 from planners.joined.alike import PartLook, PartNames, look_of, renamed
 from planners.joined.boxes import Grid, OperatorBoxes
 from planners.joined.consecutive import consecutive
+from planners.joined.estimates import known_s
 from planners.joined.part import part_of
 from planners.joined.stretches import Stretch
 from planners.joined.wishes import of_part
@@ -220,9 +221,13 @@ class FusedParts:
             return alone
         with suppress(SpillwayError):
             other = self._plan(part, left_s)
-            if self._worth(other) < self._worth(alone):
+            if self._worth(other) < self._worth(alone) and not self._much_longer(other, alone):
                 return other
         return alone
+
+    def _much_longer(self, plan: Plan, other: Plan) -> bool:
+        """Whether for a plan there is not the time that there is for another."""
+        return known_s(other.program) < self.clock.left_s < known_s(plan.program)
 
     def _plan(self, part: Graph, limit_s: float, *, joint: bool = True) -> Plan:
         options: dict[str, Any] = {

@@ -152,7 +152,7 @@ def test_what_fits_no_pool_is_tried_with_spills_and_alone_is_never_worse_than_th
     blocks = builder.blocks(need // 16, 0.5)
     best = tuple(stretches(blocks, list(blocks.ways())))
     assert any(stretch.fused for stretch in best)
-    tried = list(builder._with_spills(blocks, best))
+    tried = list(builder.spills.tried_first(blocks, best))
     assert any(stretch.spilled for found in tried for stretch in found)
     asked = {"weights": "counted", "time_limit": 6}
     plan = sp.plan(graph, "joined", need, objective="traffic", others=False, **asked)
