@@ -106,6 +106,11 @@ def size_of(items: Iterable[Item]) -> int:
     return sum(i.count * size_of(i.body) if isinstance(i, Repeat) else 1 for i in items)
 
 
+def written_of(items: Iterable[Item]) -> int:
+    """How many instructions are written for items, those of a loop once."""
+    return sum(written_of(i.body) if isinstance(i, Repeat) else 1 for i in items)
+
+
 def mapped(items: Iterable[Item], change: Callable[[Instruction], Instruction]) -> Iterator[Item]:
     """The same items with each instruction changed in what does not move."""
     for item in items:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from planners.core.graph import Graph, Operator, Part
+from planners.core.loops import LoopedInstructions, expanded, items_of, mapped
 from planners.core.program import (
     Compute,
     Instruction,
@@ -124,13 +126,13 @@ def of_originals(program: Program, names: Mapping[str, str]) -> Program | None:
     None where a piece and its copy would be on chip at once: it would be the same one twice.
     """
     both = PartNames(names, names)
-    instructions = tuple(of_names(item, both) for item in program.instructions)
-    if _is_twice(instructions, {*names.values()}):
+    items = tuple(mapped(items_of(program), partial(of_names, names=both)))
+    if _is_twice(expanded(items), {*names.values()}):
         return None
-    return replace(program, instructions=instructions)
+    return replace(program, instructions=LoopedInstructions(items))
 
 
-def _is_twice(instructions: Sequence[Instruction], names: set[str]) -> bool:
+def _is_twice(instructions: Iterable[Instruction], names: set[str]) -> bool:
     """Whether a piece of these tensors comes to a second place while it is at one."""
     there: dict[Piece, tuple[str, int | None]] = {}
     for item in instructions:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph
+from planners.core.loops import LoopedInstructions, items_of, mapped
 from planners.core.program import (
     Compute,
     Instruction,
@@ -87,7 +89,9 @@ def renamed(program: Program, names: PartNames) -> Program:
             )
             for memory in program.memories
         ),
-        instructions=tuple(of_names(item, names, memories) for item in program.instructions),
+        instructions=LoopedInstructions(
+            tuple(mapped(items_of(program), partial(of_names, names=names, memories=memories)))
+        ),
         steps=tuple(_in_words(step, names.operators) for step in program.steps),
     )
 

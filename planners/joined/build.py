@@ -208,7 +208,7 @@ class JoinedBuilder:
             best = tuple(stretches(blocks, list(blocks.ways())))
             for found in self.spills.tried_first(blocks, best):
                 yield from self._of(blocks, found, size)
-            if self.made and share == SLICES[0] and self._is_mostly_fused(best):
+            if self.made and share == SLICES[0] and self._may_be_fused(best):
                 self.most_fused_s = WHOLE_SHARE * self.clock.left_s
                 yield from self._whole_fused(blocks, best, size)
                 self.most_fused_s = inf
@@ -219,14 +219,14 @@ class JoinedBuilder:
         if self.alone and not self.made:  # Parameters found no room in the pool.
             yield from self._whole_fused(blocks, best, size)
 
-    def _is_mostly_fused(self, found: tuple[Stretch, ...]) -> bool:
+    def _may_be_fused(self, found: tuple[Stretch, ...]) -> bool:
         """Whether all of the network as fused groups may be better than some of it: where they
         make much of the work, or bytes count, for what crosses between stretches."""
+        if self.clock.left_s <= LEAST_TIMES * self._written_s(Stretch(*self.whole)):
+            return False
         fused = [p for each in found if each.fused for p in range(each.first, each.stop)]
-        most = 2 * share_of_work(self.graph, fused, range(len(self.graph.operators))) > 1
-        whole_s = self._written_s(Stretch(*self.whole))
-        worth = self.larger and self.clock.left_s > LEAST_TIMES * whole_s
-        return worth and bool(fused) and (self.objective != "latency" or most)
+        every = range(len(self.graph.operators))
+        return self.objective != "latency" or 2 * share_of_work(self.graph, fused, every) > 1
 
     def _of(
         self,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from planners.core.garbage import no_collection
+from planners.core.loops import LoopedInstructions, items_of, mapped
 from planners.core.machine import Machine
 from planners.core.program import (
     Compute,
     Instruction,
+    Item,
     Load,
     Memory,
     Operand,
@@ -31,19 +34,20 @@ def consecutive(programs: Sequence[Program], machine: Machine, budget_bytes: int
     """
     memories: dict[str, Memory] = {}
     memories[machine.onchip] = Memory(machine.onchip, budget_bytes)
-    instructions: list[Instruction] = []
+    items: list[Item] = []
     steps: list[str] = []
     homes: dict[str, str] = {}
     for number, program in enumerate(programs):
         names = _names(program, machine, number)
         for memory in _moved(program, machine, names, budget_bytes):
             memories.setdefault(memory.name, memory)
-        instructions += (_renamed(item, names, len(steps)) for item in program.instructions)
+        items += mapped(items_of(program), partial(_renamed, names=names, steps=len(steps)))
         steps += program.steps
         homes.update(program.homes)
     for name in homes.values():
         memories.setdefault(name, Memory(name, None, offchip=True, addressed=False))
-    return Program(tuple(memories.values()), tuple(instructions), homes, tuple(steps))
+    written = LoopedInstructions(tuple(items))
+    return Program(tuple(memories.values()), written, homes, tuple(steps))
 
 
 def _names(program: Program, machine: Machine, number: int) -> dict[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planners.core.graph import Graph
-from planners.core.loops import items_of, size_of
+from planners.core.loops import items_of, size_of, written_of
 from planners.core.program import Program
 from planners.joined.stretches import Stretch
 
 EACH_S = 5e-5
 """For an instruction of a program that is not in loops: to write, stream, replay and time it."""
-KNOWN_EACH_S = 3e-5
-"""For one that is written already, and not in the pool."""
+KNOWN_EACH_S, ROUND_EACH_S = 3e-5, 8e-6
+"""For one that is written already, and for one that another round of a loop makes of it."""
 FOUND_S, WRITTEN_S, JUDGED_S = 10e-3, 6e-3, 2e-3
 """For an operator: to find its fused group, to write, replay and time it, and to replay and time it
 alone."""
@@ -23,7 +23,9 @@ and time it."""
 
 def known_s(program: Program) -> float:
     """Seconds to stream, replay and time a program of which all or most is written."""
-    return KNOWN_EACH_S * size_of(items_of(program))
+    items = tuple(items_of(program))
+    written, made = written_of(items), size_of(items)
+    return KNOWN_EACH_S * written + ROUND_EACH_S * (made - written)
 
 
 def written_s(graph: Graph, stretch: Stretch, budget_bytes: int) -> float:

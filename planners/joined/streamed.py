@@ -5,11 +5,14 @@ taken when. Parameters come to where they can come earliest: after what lay ther
 and not before those that are read sooner, for transfers keep their order. Those that are read by
 turns (rows of several operators) lie side by side. An operator whose parameters are larger than a
 slice runs in slices of its output channels, each with its part of them (Demand Layering, slices).
+
+What a program says in loops stays so where nothing in them is read in place: a loop then is one
+item, in front of which or after which transfers may come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -20,18 +23,21 @@ from planners.core.access import share_of_macs
 from planners.core.boxes import common
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph, Operator
+from planners.core.loops import LoopedInstructions, expanded, items_of
 from planners.core.machine import Machine
 from planners.core.program import (
     AddressSpace,
     Box,
     Compute,
     Instruction,
+    Item,
     Load,
     Operand,
     Piece,
     Program,
     Region,
     Release,
+    Repeat,
     piece_bytes,
 )
 from planners.joined.consecutive import POOL
@@ -48,7 +54,8 @@ NEVER = int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Parameters that lie side by side: transfers of pieces, and who reads first and last."""
+    """Parameters that lie side by side: transfers of pieces, and the items that read first and last
+    by number."""
 
     transfers: tuple[tuple[Piece, ...], ...]
     first: int
@@ -58,7 +65,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ParameterPlace:
-    """Where parameters lie, and in front of which instruction they are loaded."""
+    """Where parameters lie, and in front of which item they are loaded."""
 
     wanted: Wanted
     offset: int
@@ -96,12 +103,15 @@ class NoRoom(Exception):
 class ParameterStream:
     """Brings what a program reads in place into the free bytes of its scratchpad."""
 
+    @no_collection()
     def __init__(self, graph: Graph, machine: Machine, program: Program, budget_bytes: int) -> None:
         self.graph, self.machine, self.budget = graph, machine, budget_bytes
         self.operators = {op.name: op for op in graph.operators}
         self.program = program
         self.spaces = AddressSpace(program.memories)
-        self.instructions = list(program.instructions)
+        self.items = [*_apart(items_of(program))]
+        self.rounds = {id(i): [*expanded((i,))] for i in self.items if isinstance(i, Repeat)}
+        """The instructions of loops."""
 
     @no_collection()
     def streamed(self, slice_bytes: int) -> Program:
@@ -111,18 +121,19 @@ class ParameterStream:
         """
         sliced = self._in_slices(slice_bytes)
         placed = self._placed(sliced)
-        return replace(self.program, instructions=tuple(self._written(sliced, placed)))
+        written = LoopedInstructions(tuple(self._written(sliced, placed)))
+        return replace(self.program, instructions=written)
 
     # ---- slices --------------------------------------------------------------------------------
 
-    def _in_slices(self, slice_bytes: int) -> list[Instruction]:
-        """The instructions; operators that run at once and read more are cut, where they can be."""
+    def _in_slices(self, slice_bytes: int) -> list[Item]:
+        """The items; operators that run at once and read more are cut, where they can be."""
         times: dict[str, int] = {}
-        for item in self.instructions:
+        for item in self.items:
             if isinstance(item, Compute):
                 times[item.operator] = times.get(item.operator, 0) + 1
-        made: list[Instruction] = []
-        for item in self.instructions:
+        made: list[Item] = []
+        for item in self.items:
             if isinstance(item, Compute) and times[item.operator] == 1:
                 made.extend(self._slices(item, slice_bytes))
             else:
@@ -173,10 +184,19 @@ class ParameterStream:
         freed = [s for at in item.frees for s in self.spaces.spans(item.reads[at].region)]
         return not any(a.start < b.stop and b.start < a.stop for a in written for b in freed)
 
+    def _numbered(self, items: Sequence[Item]) -> Iterator[tuple[int, Instruction]]:
+        """Every instruction, with the number of the item that it is, or is in."""
+        for at, item in enumerate(items):
+            if isinstance(item, Repeat):
+                for each in self.rounds[id(item)]:
+                    yield at, each
+            else:
+                yield at, item
+
     # ---- places --------------------------------------------------------------------------------
 
-    def _taken(self, instructions: Sequence[Instruction]) -> Rows:
-        """What holds bytes: a row of start, stop, first and last instruction for each span."""
+    def _taken(self, items: Sequence[Item]) -> Rows:
+        """What holds bytes: a row of start, stop, first and last item for each span."""
         since: dict[Piece, tuple[int, Region]] = {}
         taken: list[tuple[int, int, int, int]] = []
 
@@ -184,7 +204,7 @@ class ParameterStream:
             first, region = since.pop(piece)
             taken.extend((s.start, s.stop, first, at) for s in self.spaces.spans(region))
 
-        for at, item in enumerate(instructions):
+        for at, item in self._numbered(items):
             match item:
                 case Load():
                     since[item.piece] = (at, item.target)
@@ -196,14 +216,14 @@ class ParameterStream:
                 case Release():
                     ends(item.piece, at)
         for piece in [*since]:
-            ends(piece, len(instructions))
+            ends(piece, len(items))
         return np.array(taken, dtype=np.int64).reshape(-1, 4)
 
-    def _loaded(self, instructions: Sequence[Instruction]) -> list[tuple[int, int, Piece]]:
+    def _loaded(self, items: Sequence[Item]) -> list[tuple[int, int, Piece]]:
         """From when to when the program has parameters that it loads itself, in order."""
         began: dict[Piece, int] = {}
         found: list[tuple[int, int, Piece]] = []
-        for at, item in enumerate(instructions):
+        for at, item in self._numbered(items):
             match item:
                 case Load() if item.source.memory == self.machine.parameters:
                     began[item.piece] = at
@@ -214,10 +234,10 @@ class ParameterStream:
                     found.append((began.pop(item.piece), at, item.piece))
         return sorted(found)
 
-    def _wanted(self, instructions: Sequence[Instruction]) -> list[Wanted]:
+    def _wanted(self, items: Sequence[Item]) -> list[Wanted]:
         """Parameters in the order in which they are read first; those read by turns together."""
         spans: dict[tuple[str, tuple[Piece, ...]], list[int]] = {}
-        for at, item in enumerate(instructions):
+        for at, item in enumerate(items):
             if isinstance(item, Compute):
                 pieces = tuple(piece for piece, region in item.reads if region.offset is None)
                 if pieces:
@@ -237,28 +257,31 @@ class ParameterStream:
                 found.append(Wanted((pieces,), first, last, size))
         return found
 
-    def _inputs(self, instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
+    def _inputs(self, items: Sequence[Item]) -> list[tuple[int, int]]:
         """When what comes in front of all work is read first, and where it comes; in that order."""
-        begun = next((k for k, i in enumerate(instructions) if isinstance(i, Compute)), 0)
-        loads = {i.piece: k for k, i in enumerate(instructions[:begun]) if isinstance(i, Load)}
+        loads: dict[Piece, int] = {}
         first: dict[Piece, int] = {}
-        for at, item in enumerate(instructions):
-            if len(first) == len(loads):
-                break
+        begun = False
+        for at, item in self._numbered(items):
             if isinstance(item, Compute):
+                begun = True
                 for piece, _ in item.reads:
                     if piece in loads:
                         first.setdefault(piece, at)
+            elif isinstance(item, Load) and not begun:
+                loads[item.piece] = at
+            if begun and len(first) == len(loads):
+                break
         return sorted((at, loads[piece]) for piece, at in first.items())
 
-    def _placed(self, instructions: Sequence[Instruction]) -> list[ParameterPlace]:
-        """A place for all parameters, in front of the instruction from which on it is free."""
-        taken, own = self._taken(instructions), np.zeros((0, 4), dtype=np.int64)
+    def _placed(self, items: Sequence[Item]) -> list[ParameterPlace]:
+        """A place for all parameters, in front of the item from which on it is free."""
+        taken, own = self._taken(items), np.zeros((0, 4), dtype=np.int64)
         placed: list[ParameterPlace] = []
         there: dict[str, LastReads] = {}
         not_before = 0
-        inputs, others = self._inputs(instructions), self._loaded(instructions)
-        for wanted in self._wanted(instructions):
+        inputs, others = self._inputs(items), self._loaded(items)
+        for wanted in self._wanted(items):
             while others and others[0][0] < wanted.first:  # Fused groups have them for themselves.
                 _, end, piece = others.pop(0)
                 there.setdefault(piece.tensor, LastReads(len(piece.box))).add(piece.box, end)
@@ -275,7 +298,7 @@ class ParameterStream:
             try:
                 offset, not_before = self.place(wanted, near, not_before)
             except NoRoom as error:
-                reader = instructions[wanted.first]
+                reader = items[wanted.first]
                 assert isinstance(reader, Compute)
                 error.operator = reader.operator
                 raise
@@ -292,7 +315,7 @@ class ParameterStream:
         again = near + np.array([self.budget, self.budget, 0, 0])
         near, whole = np.concatenate((near, again)), 2 * self.budget
         edges = np.unique(np.concatenate(([0, whole], near[:, 0], near[:, 1])))
-        # By range between two edges: from which instruction on it is free, for all of the reads.
+        # By range between two edges: from which item on it is free, for all of the reads.
         free = np.full(len(edges) - 1, not_before, dtype=np.int64)
         low, high = np.searchsorted(edges, near[:, 0]), np.searchsorted(edges, near[:, 1])
         after = np.where(near[:, 3] < wanted.first, near[:, 3] + 1, NEVER)
@@ -311,29 +334,25 @@ class ParameterStream:
 
     # ---- the program written -------------------------------------------------------------------
 
-    def _written(
-        self, instructions: Sequence[Instruction], placed: Sequence[ParameterPlace]
-    ) -> Iterator[Instruction]:
+    def _written(self, items: Sequence[Item], placed: Sequence[ParameterPlace]) -> Iterator[Item]:
         loads: dict[int, list[ParameterPlace]] = {}
         ends: dict[int, list[ParameterPlace]] = {}
         for place in placed:
             loads.setdefault(place.load_at, []).append(place)
             ends.setdefault(place.wanted.last, []).append(place)
         there: dict[Piece, Operand] = {}
-        for index, item in enumerate(instructions):
+        for index, item in enumerate(items):
             for place in loads.get(index, ()):
-                yield from self._loads(item.step, place, there)
-            if isinstance(item, Compute):
-                if any(operand.region.offset is None for operand in item.reads):
-                    reads = (there[o.piece] if o.region.offset is None else o for o in item.reads)
-                    item = replace(item, reads=tuple(reads))
-                yield item
+                yield from self._loads(_step(item), place, there)
+            if isinstance(item, Compute) and _reads_at_home(item):
+                reads = (there[o.piece] if o.region.offset is None else o for o in item.reads)
+                yield replace(item, reads=tuple(reads))
             else:
                 yield item
             for place in ends.get(index, ()):
                 for pieces in place.wanted.transfers:
                     for piece in pieces:
-                        yield Release(item.step, *there.pop(piece))
+                        yield Release(_step(item), *there.pop(piece))
 
     def _loads(
         self, step: int, place: ParameterPlace, there: dict[Piece, Operand]
@@ -347,3 +366,24 @@ class ParameterStream:
                 home = Region(self.machine.parameters, None, size)
                 yield Load(step, piece, home, there[piece].region, joined=number > 0)
                 offset += size
+
+
+def _reads_at_home(item: Item) -> bool:
+    """Whether an instruction, or one of a loop, reads something in place."""
+    if isinstance(item, Repeat):
+        return any(map(_reads_at_home, item.body))
+    return isinstance(item, Compute) and any(region.offset is None for _, region in item.reads)
+
+
+def _apart(items: Iterable[Item]) -> Iterator[Item]:
+    """The items; loops that read something in place as all their instructions."""
+    for item in items:
+        if isinstance(item, Repeat) and _reads_at_home(item):
+            yield from expanded((item,))
+        else:
+            yield item
+
+
+def _step(item: Item) -> int:
+    """The timestep of an instruction, or of the first of a loop."""
+    return _step(item.body[0]) if isinstance(item, Repeat) else item.step

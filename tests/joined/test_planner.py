@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
-
 import pytest
 import torch
 from torch import nn
 
 import planners as sp
 from planners.core.errors import NoPlanFound
+from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.program import Compute, Load
 from planners.core.progress import Clock
 from planners.core.weights import weights_of
 from planners.joined.build import MOST_SLICES, SLICES, JoinedBuilder
+from planners.joined.judge import Judge
+from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks
+from planners.simulator.aim import Aim
 from tests.cases import cases
 from tests.joined.networks import Again, Crossed, Shared, graph_of, narrowing
 from tests.random_modules import random_case
@@ -261,9 +263,12 @@ def test_whole_tensors_where_parameters_find_no_room_in_the_pool() -> None:
     """The bytes that are kept for them are there, but not in one piece."""
     torch.manual_seed(0)
     module, inputs = Crossed(), (torch.randn(1, 3, 32, 32),)
-    graph = sp.from_torch(module, inputs)
-    with patch.object(JoinedBuilder, "in_other_order", lambda _: None):
-        plan = sp.plan(graph, "joined", 66_000, objective="traffic", time_limit=4, **ALONE)
+    graph, budget = sp.from_torch(module, inputs), 66_000
+    machine = with_scratchpad(load_machine("npu_small"), budget)
+    builder = JoinedBuilder(graph, machine, budget, "traffic", Clock(600.0))
+    asked = JoinedOptions(objective="traffic", others=False)
+    aim = Aim("traffic", ProblemFloors(graph, machine, "counted"), budget)
+    plan = Judge(builder, aim, asked).of(next(builder.programs())).plan
     assert [stretch.how for stretch in plan.details.stretches] == ["pool", "whole tensors", "pool"]
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
