@@ -27,7 +27,7 @@ from planners.joined.again import ChainAgain, chains, of_originals, with_copies
 from planners.joined.alike import PartLook, PartNames, look_of, renamed
 from planners.joined.boxes import Grid, OperatorBoxes
 from planners.joined.consecutive import consecutive
-from planners.joined.estimates import known_s
+from planners.joined.estimates import found_s, known_s, written_s
 from planners.joined.part import part_of
 from planners.joined.stretches import Stretch
 from planners.joined.wishes import of_part
@@ -39,6 +39,8 @@ FIRST_SHARE = 0.6
 not seconds that count: few of them make a plan quicker."""
 ALONE_SHARE = 0.7
 """Of a part's time, where bytes count, for groups without tensors on chip between them."""
+SEVERAL = 3.0
+"""A part is planned in more than one way where there is so many times what one takes, about."""
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
 CLOSE = 1e-9
@@ -117,9 +119,14 @@ class FusedParts:
         """A part of the network, or all of it, that begins with an operator."""
         began, whole = perf_counter(), len(part.operators) == len(self.graph.operators)
         again = [chain for chain in chains(part) if self._is_worth(part, chain)]
+        stretch = Stretch(first, first + len(part.operators))
+        once_s = found_s(stretch) + written_s(self.graph, stretch, self.budget_bytes)
         share = FIRST_SHARE if again and self.objective != "latency" else 1.0
         try:
-            plan = self._better_of_two(part, share * limit_s)
+            if limit_s < SEVERAL * once_s:
+                plan = self._plan(part, limit_s, joint=False)
+            else:
+                plan = self._better_of_two(part, share * limit_s)
         except WishesConflict as error:
             self.conflict = error if whole else self.conflict
             return None
