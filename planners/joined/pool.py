@@ -199,5 +199,7 @@ class RoomyLevels(Levels):
 
 
 def emitted(graph: Graph, machine: Machine, layout: PoolLayout) -> Program:
-    """The program of a layout, its parameters read in place."""
-    return emit(graph, machine, layout, parameters=True)
+    """The program of a layout, its parameters read in place; without loops, so that these may come
+    in front of any instruction."""
+    program = emit(graph, machine, layout, parameters=True)
+    return replace(program, instructions=tuple(program.instructions))

@@ -6,13 +6,13 @@ and not before those that are read sooner, for transfers keep their order. Those
 turns (rows of several operators) lie side by side. An operator whose parameters are larger than a
 slice runs in slices of its output channels, each with its part of them (Demand Layering, slices).
 
-What a program says in loops stays so where nothing in them is read in place: a loop then is one
+Fused groups are written as loops, in which nothing is read in place, and stay so: a loop is one
 item, in front of which or after which transfers may come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -109,7 +109,7 @@ class ParameterStream:
         self.operators = {op.name: op for op in graph.operators}
         self.program = program
         self.spaces = AddressSpace(program.memories)
-        self.items = [*_apart(items_of(program))]
+        self.items = list(items_of(program))
         self.rounds = {id(i): [*expanded((i,))] for i in self.items if isinstance(i, Repeat)}
         """The instructions of loops."""
 
@@ -344,7 +344,7 @@ class ParameterStream:
         for index, item in enumerate(items):
             for place in loads.get(index, ()):
                 yield from self._loads(_step(item), place, there)
-            if isinstance(item, Compute) and _reads_at_home(item):
+            if isinstance(item, Compute) and any(o.region.offset is None for o in item.reads):
                 reads = (there[o.piece] if o.region.offset is None else o for o in item.reads)
                 yield replace(item, reads=tuple(reads))
             else:
@@ -366,22 +366,6 @@ class ParameterStream:
                 home = Region(self.machine.parameters, None, size)
                 yield Load(step, piece, home, there[piece].region, joined=number > 0)
                 offset += size
-
-
-def _reads_at_home(item: Item) -> bool:
-    """Whether an instruction, or one of a loop, reads something in place."""
-    if isinstance(item, Repeat):
-        return any(map(_reads_at_home, item.body))
-    return isinstance(item, Compute) and any(region.offset is None for _, region in item.reads)
-
-
-def _apart(items: Iterable[Item]) -> Iterator[Item]:
-    """The items; loops that read something in place as all their instructions."""
-    for item in items:
-        if isinstance(item, Repeat) and _reads_at_home(item):
-            yield from expanded((item,))
-        else:
-            yield item
 
 
 def _step(item: Item) -> int:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import planners as sp
 from planners.core.boxes import meet
+from planners.core.loops import items_of
 from planners.core.machine import load_machine, with_scratchpad
-from planners.core.program import Box, Load, Piece, Program
+from planners.core.program import Box, Load, Piece, Program, Repeat
 from planners.core.progress import Clock
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
@@ -19,21 +22,26 @@ from planners.joined.streamed import NEVER, LastReads, NoRoom, ParameterStream, 
 from planners.joined.stretches import stretches
 from planners.simulator.check import replay
 from tests.cases import cases
+from tests.joined.networks import graph_of
 from tests.overlap.random_nets import random_net
 from tests.random_graphs import random_graph
 
 MACHINE = load_machine("npu_small")
 
 
-def in_the_pool(graph: sp.Graph, budget: int, slice_bytes: int) -> Program | None:
-    """A program of the pool that reads parameters in place; None where not all runs there."""
+def in_the_pool(
+    graph: sp.Graph, budget: int, slice_bytes: int, before: Sequence[Program] = ()
+) -> Program | None:
+    """A program of the pool that reads parameters in place, after others; None where not all runs
+    there."""
     machine = with_scratchpad(MACHINE, budget)
     blocks = RoomyBlocks(graph, machine, budget, slice_bytes, Clock(5), {})
     found = stretches(blocks, list(blocks.ways()))
     if any(stretch.fused for stretch in found):
         return None
     (stretch,) = found
-    return consecutive([emitted(graph, machine, blocks.layout(stretch.ways))], machine, budget)
+    own = emitted(graph, machine, blocks.layout(stretch.ways))
+    return consecutive([*before, own], machine, budget)
 
 
 @pytest.mark.parametrize("seed", range(cases(40)))
@@ -116,3 +124,18 @@ def test_the_last_read_of_what_overlaps_is_known(axes: int) -> None:
         assert reads.of(box) == max((at for b, at in seen if meet(b, box)), default=-1)
         reads.add(box, last)
         seen.append((box, last))
+
+
+def test_loops_in_front_of_the_pool_stay_loops() -> None:
+    graph, budget, slice_bytes = graph_of(side=64), 12_000, 800
+    front = sp.plan(part_of(graph, 0, 5), "fusion", budget, time_limit=5).program
+    base = in_the_pool(part_of(graph, 5, len(graph.operators)), budget, slice_bytes, [front])
+    assert base is not None
+    flat = replace(base, instructions=tuple(base.instructions))
+    machine, moved = with_scratchpad(MACHINE, budget), []
+    for program in (base, flat):
+        streamed = ParameterStream(graph, machine, program, budget).streamed(slice_bytes)
+        moved.append(replay(graph, streamed, machine=machine).traffic_bytes)
+        loops = [item for item in items_of(streamed) if isinstance(item, Repeat)]
+        assert bool(loops) == (program is base)
+    assert moved[0] == moved[1]
