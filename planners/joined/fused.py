@@ -39,8 +39,9 @@ FIRST_SHARE = 0.6
 not seconds that count: few of them make a plan quicker."""
 ALONE_SHARE = 0.7
 """Of a part's time, where bytes count, for groups without tensors on chip between them."""
-SEVERAL = 3.0
-"""A part is planned in more than one way where there is so many times what one takes, about."""
+SEVERAL, REST_SHARE = 3.0, 1.0
+"""Time is kept for more than one way to plan a part where there is so many times what one takes,
+about; another is begun where so many times what the first one took is left."""
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
 CLOSE = 1e-9
@@ -121,12 +122,10 @@ class FusedParts:
         again = [chain for chain in chains(part) if self._is_worth(part, chain)]
         stretch = Stretch(first, first + len(part.operators))
         once_s = found_s(stretch) + written_s(self.graph, stretch, self.budget_bytes)
-        share = FIRST_SHARE if again and self.objective != "latency" else 1.0
+        several = limit_s > SEVERAL * once_s
+        share = FIRST_SHARE if again and several and self.objective != "latency" else 1.0
         try:
-            if limit_s < SEVERAL * once_s:
-                plan = self._plan(part, limit_s, joint=False)
-            else:
-                plan = self._better_of_two(part, share * limit_s)
+            plan = self._better_of_two(part, share * limit_s, ALONE_SHARE if several else 1.0)
         except WishesConflict as error:
             self.conflict = error if whole else self.conflict
             return None
@@ -217,14 +216,16 @@ class FusedParts:
                     chosen.append(chain)
         return found
 
-    def _better_of_two(self, part: Graph, limit_s: float) -> Plan:
-        """The better of groups alone, and with tensors on chip between them, where bytes count."""
+    def _better_of_two(self, part: Graph, limit_s: float, share: float) -> Plan:
+        """The better of groups alone, in a share of the time, and with tensors on chip between
+        them, where bytes count."""
         if self.objective == "latency" or self.wishes:
             return self._plan(part, limit_s)
         began = perf_counter()
-        alone = self._plan(part, ALONE_SHARE * limit_s, joint=False)
-        left_s = limit_s - (perf_counter() - began)
-        if left_s < LEAST_S:
+        alone = self._plan(part, share * limit_s, joint=False)
+        took_s = perf_counter() - began
+        left_s = limit_s - took_s
+        if left_s < max(LEAST_S, REST_SHARE * took_s):
             return alone
         with suppress(SpillwayError):
             other = self._plan(part, left_s)

@@ -13,10 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import perf_counter
 
+import numpy as np
+
 from planners.constraints.language import Wish
 from planners.core.details.joined import JoinedStretch
 from planners.core.graph import Graph
-from planners.core.program import Compute
+from planners.core.tables.making import table_of
+from planners.core.tables.table import COMPUTE
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
 from planners.joined.stretches import KEPT, SPILLED, How, Stretch, counted, joined_steps
@@ -33,7 +36,7 @@ _NEXT: Mapping[str | None, str] = {
     SPILLED: "as whole tensors with spills",
     KEPT: "as whole tensors with spills",
 }
-COMPUTE, ABOUT = "compute", 1.02
+ENGINE, ABOUT = "compute", 1.02
 """The engine that runs operators; by how much its estimated seconds may be off."""
 
 
@@ -143,7 +146,7 @@ class LocalSearch:
         pooled = [way for way in ways if isinstance(way, ChainWay)]
         before = sum(cost.seconds(run) for way in pooled for run in way.runs)
         after = sum(map(cost.seconds, exchange.way.runs))
-        busy_s = best.trace.busy_s.get(COMPUTE, 0.0) - before + after
+        busy_s = best.trace.busy_s.get(ENGINE, 0.0) - before + after
         return len(pooled) == len(ways) and busy_s > ABOUT * best.value
 
     def _ways(self) -> Iterator[ChainWay]:
@@ -207,11 +210,14 @@ def _with_next(
 
 def _waits(judged: Judged, graph: Graph) -> list[float]:
     """Seconds for which each operator's computation was held up, in the order of a graph."""
-    instructions = tuple(judged.plan.program.instructions)
-    columns = columns_of_intervals(judged.trace.intervals)
+    table = table_of(judged.plan.program)
     waits = [0.0] * len(graph.operators)
-    for at, stall_s in zip(columns.instruction.tolist(), columns.stall_s.tolist(), strict=True):
-        item = instructions[at]
-        if stall_s and isinstance(item, Compute):
-            waits[graph.index[item.operator]] += stall_s
+    if table is None:  # It is too long to be held.
+        return waits
+    columns = columns_of_intervals(judged.trace.intervals)
+    operator = table.operator[columns.instruction]
+    held = (columns.stall_s > 0) & (table.kind[columns.instruction] == COMPUTE)
+    seconds = np.bincount(operator[held], columns.stall_s[held], len(table.operators))
+    for name, stall_s in zip(table.operators, seconds.tolist(), strict=True):
+        waits[graph.index[name]] += stall_s
     return waits
