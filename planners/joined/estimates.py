@@ -11,7 +11,7 @@ from planners.joined.stretches import Stretch
 
 EACH_S = 5e-5
 """For an instruction of a program that is not in loops: to write, stream, replay and time it."""
-KNOWN_EACH_S, ROUND_EACH_S = 3e-5, 8e-6
+KNOWN_EACH_S, ROUND_EACH_S = 3e-5, 2.5e-5
 """For one that is written already, and for one that another round of a loop makes of it."""
 FOUND_S, WRITTEN_S, JUDGED_S = 10e-3, 6e-3, 2e-3
 """For an operator: to find its fused group, to write, replay and time it, and to replay and time it

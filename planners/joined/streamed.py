@@ -103,15 +103,13 @@ class NoRoom(Exception):
 class ParameterStream:
     """Brings what a program reads in place into the free bytes of its scratchpad."""
 
-    @no_collection()
     def __init__(self, graph: Graph, machine: Machine, program: Program, budget_bytes: int) -> None:
         self.graph, self.machine, self.budget = graph, machine, budget_bytes
         self.operators = {op.name: op for op in graph.operators}
         self.program = program
         self.spaces = AddressSpace(program.memories)
         self.items = list(items_of(program))
-        self.rounds = {id(i): [*expanded((i,))] for i in self.items if isinstance(i, Repeat)}
-        """The instructions of loops."""
+        self.taken, self.loaded = self._occupied()
 
     @no_collection()
     def streamed(self, slice_bytes: int) -> Program:
@@ -119,26 +117,27 @@ class ParameterStream:
 
         Raises `NoRoom`.
         """
-        sliced = self._in_slices(slice_bytes)
-        placed = self._placed(sliced)
+        slices = self._in_slices(slice_bytes)
+        sliced = [part for parts in slices for part in parts]
+        placed = self._placed(sliced, np.cumsum([0, *map(len, slices)]))
         written = LoopedInstructions(tuple(self._written(sliced, placed)))
         return replace(self.program, instructions=written)
 
     # ---- slices --------------------------------------------------------------------------------
 
-    def _in_slices(self, slice_bytes: int) -> list[Item]:
-        """The items; operators that run at once and read more are cut, where they can be."""
+    def _in_slices(self, slice_bytes: int) -> list[Sequence[Item]]:
+        """The items, each in its slices: operators that run at once and read more are cut, where
+        they can be."""
         times: dict[str, int] = {}
         for item in self.items:
             if isinstance(item, Compute):
                 times[item.operator] = times.get(item.operator, 0) + 1
-        made: list[Item] = []
-        for item in self.items:
-            if isinstance(item, Compute) and times[item.operator] == 1:
-                made.extend(self._slices(item, slice_bytes))
-            else:
-                made.append(item)
-        return made
+        return [
+            self._slices(item, slice_bytes)
+            if isinstance(item, Compute) and times[item.operator] == 1
+            else (item,)
+            for item in self.items
+        ]
 
     def _slices(self, item: Compute, slice_bytes: int) -> list[Compute]:
         op = self.operators[item.operator]
@@ -184,30 +183,30 @@ class ParameterStream:
         freed = [s for at in item.frees for s in self.spaces.spans(item.reads[at].region)]
         return not any(a.start < b.stop and b.start < a.stop for a in written for b in freed)
 
-    def _numbered(self, items: Sequence[Item]) -> Iterator[tuple[int, Instruction]]:
-        """Every instruction, with the number of the item that it is, or is in."""
-        for at, item in enumerate(items):
-            if isinstance(item, Repeat):
-                for each in self.rounds[id(item)]:
-                    yield at, each
-            else:
-                yield at, item
-
     # ---- places --------------------------------------------------------------------------------
 
-    def _taken(self, items: Sequence[Item]) -> Rows:
-        """What holds bytes: a row of start, stop, first and last item for each span."""
+    @no_collection()
+    def _occupied(self) -> tuple[Rows, list[tuple[int, int, Piece]]]:
+        """What holds bytes: a row of start, stop, first and last item for each span; and from when
+        to when the program has parameters that it loads itself."""
         since: dict[Piece, tuple[int, Region]] = {}
         taken: list[tuple[int, int, int, int]] = []
+        loaded: list[tuple[int, int, Piece]] = []
+        parameters: set[Piece] = set()
 
         def ends(piece: Piece, at: int) -> None:
             first, region = since.pop(piece)
             taken.extend((s.start, s.stop, first, at) for s in self.spaces.spans(region))
+            if piece in parameters:
+                parameters.remove(piece)
+                loaded.append((first, at, piece))
 
-        for at, item in self._numbered(items):
+        for at, item in _numbered(self.items):
             match item:
                 case Load():
                     since[item.piece] = (at, item.target)
+                    if item.source.memory == self.machine.parameters:
+                        parameters.add(item.piece)
                 case Compute():
                     for index in item.frees:
                         ends(item.reads[index].piece, at)
@@ -215,24 +214,10 @@ class ParameterStream:
                         since.setdefault(piece, (at, region))
                 case Release():
                     ends(item.piece, at)
+        parameters.clear()  # What is never let go is in no later operator's way.
         for piece in [*since]:
-            ends(piece, len(items))
-        return np.array(taken, dtype=np.int64).reshape(-1, 4)
-
-    def _loaded(self, items: Sequence[Item]) -> list[tuple[int, int, Piece]]:
-        """From when to when the program has parameters that it loads itself, in order."""
-        began: dict[Piece, int] = {}
-        found: list[tuple[int, int, Piece]] = []
-        for at, item in self._numbered(items):
-            match item:
-                case Load() if item.source.memory == self.machine.parameters:
-                    began[item.piece] = at
-                case Compute():
-                    gone = [item.reads[index].piece for index in item.frees]
-                    found += [(began.pop(p), at, p) for p in gone if p in began]
-                case Release() if item.piece in began:
-                    found.append((began.pop(item.piece), at, item.piece))
-        return sorted(found)
+            ends(piece, len(self.items))
+        return np.array(taken, dtype=np.int64).reshape(-1, 4), loaded
 
     def _wanted(self, items: Sequence[Item]) -> list[Wanted]:
         """Parameters in the order in which they are read first; those read by turns together."""
@@ -262,7 +247,7 @@ class ParameterStream:
         loads: dict[Piece, int] = {}
         first: dict[Piece, int] = {}
         begun = False
-        for at, item in self._numbered(items):
+        for at, item in _numbered(items):
             if isinstance(item, Compute):
                 begun = True
                 for piece, _ in item.reads:
@@ -274,13 +259,19 @@ class ParameterStream:
                 break
         return sorted((at, loads[piece]) for piece, at in first.items())
 
-    def _placed(self, items: Sequence[Item]) -> list[ParameterPlace]:
-        """A place for all parameters, in front of the item from which on it is free."""
-        taken, own = self._taken(items), np.zeros((0, 4), dtype=np.int64)
+    def _placed(self, items: Sequence[Item], begun: Rows) -> list[ParameterPlace]:
+        """A place for all parameters, in front of the item from which on it is free.
+
+        `begun` has where the slices of each of the program's items begin, and their number.
+        """
+        ended = np.append(begun[1:] - 1, begun[-1])
+        taken, own = self.taken.copy(), np.zeros((0, 4), dtype=np.int64)
         placed: list[ParameterPlace] = []
         there: dict[str, LastReads] = {}
         not_before = 0
-        inputs, others = self._inputs(items), self._loaded(items)
+        inputs = self._inputs(items)
+        others = sorted((int(begun[a]), int(ended[b]), piece) for a, b, piece in self.loaded)
+        taken[:, 2], taken[:, 3] = begun[taken[:, 2]], ended[taken[:, 3]]
         for wanted in self._wanted(items):
             while others and others[0][0] < wanted.first:  # Fused groups have them for themselves.
                 _, end, piece = others.pop(0)
@@ -366,6 +357,16 @@ class ParameterStream:
                 home = Region(self.machine.parameters, None, size)
                 yield Load(step, piece, home, there[piece].region, joined=number > 0)
                 offset += size
+
+
+def _numbered(items: Sequence[Item]) -> Iterator[tuple[int, Instruction]]:
+    """Every instruction, with the number of the item that it is, or is in."""
+    for at, item in enumerate(items):
+        if isinstance(item, Repeat):
+            for each in expanded((item,)):
+                yield at, each
+        else:
+            yield at, item
 
 
 def _step(item: Item) -> int:
