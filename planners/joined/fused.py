@@ -23,6 +23,7 @@ from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
+from planners.core.writing import GRACE_S
 from planners.joined.again import ChainAgain, chains, of_originals, with_copies
 from planners.joined.alike import PartLook, PartNames, look_of, renamed
 from planners.joined.boxes import Grid, OperatorBoxes
@@ -234,8 +235,9 @@ class FusedParts:
         return alone
 
     def _much_longer(self, plan: Plan, other: Plan) -> bool:
-        """Whether for a plan there is not the time that there is for another."""
-        return known_s(other.program) < self.clock.left_s < known_s(plan.program)
+        """Whether a plan takes longer to be judged than another, and than there is time."""
+        left_s = self.clock.left_s + GRACE_S
+        return known_s(plan.program) > max(left_s, known_s(other.program))
 
     def _plan(self, part: Graph, limit_s: float, *, joint: bool = True) -> Plan:
         options: dict[str, Any] = {
