@@ -8,7 +8,7 @@ operators are cut: several sizes are tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -26,7 +26,6 @@ from planners.joined.estimates import (
     JUDGED_S,
     found_s,
     known_s,
-    share_of_work,
     written_s,
 )
 from planners.joined.every import MOST_OPERATORS, every
@@ -226,7 +225,7 @@ class JoinedBuilder:
             return False
         fused = [p for each in found if each.fused for p in range(each.first, each.stop)]
         every = range(len(self.graph.operators))
-        return self.objective != "latency" or 2 * share_of_work(self.graph, fused, every) > 1
+        return self.objective != "latency" or 2 * _share_of_work(self.graph, fused, every) > 1
 
     def _of(
         self,
@@ -351,7 +350,7 @@ class JoinedBuilder:
         own = range(stretch.first, stretch.stop)
         unknown = self.fused.unknown(found)
         rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
-        share = share_of_work(self.graph, own, rest)
+        share = _share_of_work(self.graph, own, rest)
         alone = (stretch.first, stretch.stop) == self.whole  # It is written once, by fusion itself.
         own_s = JUDGED_S * len(self.graph.operators)
         made_s = own_s if alone else sum(map(self._written_s, found))
@@ -364,3 +363,9 @@ class JoinedBuilder:
 def _key(found: tuple[Stretch, ...], slice_bytes: int) -> tuple[object, ...]:
     """What a program follows from."""
     return (*((s.first, s.stop, s.layout_key) for s in found), slice_bytes)
+
+
+def _share_of_work(graph: Graph, some: Iterable[int], of: Iterable[int]) -> float:
+    """The share of multiply-accumulates that operators have of those of others."""
+    macs = [op.macs for op in graph.operators]
+    return sum(macs[p] for p in some) / max(1, sum(macs[p] for p in of))

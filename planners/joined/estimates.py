@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from planners.core.graph import Graph
 from planners.core.loops import items_of, size_of, written_of
 from planners.core.program import Program
@@ -41,9 +39,3 @@ def written_s(graph: Graph, stretch: Stretch, budget_bytes: int) -> float:
 def found_s(stretch: Stretch) -> float:
     """Seconds to find the fused groups of a stretch, at least."""
     return FOUND_S * (stretch.stop - stretch.first)
-
-
-def share_of_work(graph: Graph, some: Iterable[int], of: Iterable[int]) -> float:
-    """The share of multiply-accumulates that operators have of those of others."""
-    macs = [op.macs for op in graph.operators]
-    return sum(macs[p] for p in some) / max(1, sum(macs[p] for p in of))

@@ -40,9 +40,9 @@ FIRST_SHARE = 0.6
 not seconds that count: few of them make a plan quicker."""
 ALONE_SHARE = 0.7
 """Of a part's time, where bytes count, for groups without tensors on chip between them."""
-SEVERAL, REST_SHARE = 3.0, 1.0
+SEVERAL = 3.0
 """Time is kept for more than one way to plan a part where there is so many times what one takes,
-about; another is begun where so many times what the first one took is left."""
+about."""
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
 CLOSE = 1e-9
@@ -226,7 +226,7 @@ class FusedParts:
         alone = self._plan(part, share * limit_s, joint=False)
         took_s = perf_counter() - began
         left_s = limit_s - took_s
-        if left_s < max(LEAST_S, REST_SHARE * took_s):
+        if left_s < max(LEAST_S, took_s):
             return alone
         with suppress(SpillwayError):
             other = self._plan(part, left_s)
