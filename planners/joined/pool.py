@@ -23,7 +23,7 @@ from planners.overlap.emit.program import emit
 from planners.overlap.kernels.candidates import BufferNeed, RunCandidate
 from planners.overlap.kernels.levels import Cost, Levels
 from planners.overlap.model.rows import TensorRows
-from planners.overlap.search.chain import MOST_OPERATORS, ChainWay
+from planners.overlap.search.chain import ChainWay
 from planners.overlap.search.coarse import Coarse
 from planners.overlap.search.coarse_blocks import NOTHING, BlockSplits
 from planners.overlap.search.join_layouts import turned
@@ -71,13 +71,9 @@ class RoomyBlocks(BlockSplits):
 
     @property
     def alone(self) -> Coarse:
-        """Operators alone in blocks of many: less of the budget, by the largest room of any."""
+        """Operators alone in blocks of many."""
         if self._alone is None:
-            marks = zip(self.marks, self.marks[1:], strict=False)
-            large = [p for a, b in marks if b - a > MOST_OPERATORS for p in range(a, b)]
-            room = max((self.room((p,), True) for p in large), default=0)
-            order = range(len(self.graph.operators))
-            self._alone = TimedCoarse(self.graph, order, self.budget - room, self.clock)
+            self._alone = TimedCoarse(self)
         return self._alone
 
     def large(self) -> Iterator[ChainWay]:
@@ -164,14 +160,18 @@ class TimeIsOver(Exception):
 
 
 class TimedCoarse(Coarse):
-    """Operators in the default order, each at once or by rows; raises `TimeIsOver`."""
+    """Operators in the default order, each at once or by rows, with room for its parameters; raises
+    `TimeIsOver`."""
 
-    def __init__(self, graph: Graph, order: Sequence[int], budget_bytes: int, clock: Clock) -> None:
-        self.clock = clock
-        super().__init__(graph, order, budget_bytes, NOTHING)
+    def __init__(self, blocks: RoomyBlocks) -> None:
+        self.blocks = blocks
+        super().__init__(blocks.graph, range(len(blocks.graph.operators)), blocks.budget, NOTHING)
+
+    def _levels(self, position: int) -> Levels:
+        return self.blocks._levels(position, position + 1)
 
     def _coarsest(self, number: int) -> int:
-        if self.clock.expired():
+        if self.blocks.clock.expired():
             raise TimeIsOver
         return super()._coarsest(number)
 

@@ -10,11 +10,18 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from math import gcd
 
 from planners.allocation.overlapping.circular import search, tightest
 from planners.allocation.overlapping.exact import improve
 from planners.allocation.overlapping.linear import Packed
-from planners.allocation.overlapping.model import Places, PoolProblem, joined, most_shared
+from planners.allocation.overlapping.model import (
+    Places,
+    PoolBlock,
+    PoolProblem,
+    joined,
+    most_shared,
+)
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.graph import Graph
 from planners.core.progress import Clock
@@ -41,7 +48,8 @@ class OrderHolds:
     def need(self, run: RunCandidate) -> int:
         """Bytes that it takes at least with an operator's segments."""
         shared = [(size, run.distances[n]) for n, size in self.dying if n in run.distances]
-        return self.held - most_shared(self.made, shared)
+        beside = sum(need.size_bytes for need in run.needs)
+        return self.held + beside - most_shared(self.made, shared)
 
 
 def steps_of(graph: Graph, order: Sequence[int]) -> list[OrderHolds]:
@@ -77,11 +85,8 @@ class Coarse:
         may_share: Mapping[tuple[str, str], int],
     ) -> None:
         self.graph, self.order, self.budget = graph, tuple(order), budget_bytes
-        self.steps = steps_of(graph, order)
-        self.levels = [
-            Levels(graph, (step.position,), _shares(graph, step.position, may_share))
-            for step in self.steps
-        ]
+        self.steps, self.may_share = steps_of(graph, order), may_share
+        self.levels = [self._levels(step.position) for step in self.steps]
         self.chosen = [0] * len(self.steps)
         self._places: dict[Hashable, tuple[int, Places] | None] = {}
         self.needs = [self._coarsest(number) for number in range(len(self.steps))]
@@ -94,6 +99,10 @@ class Coarse:
     @property
     def runs(self) -> list[RunCandidate]:
         return [self._run(number) for number in range(len(self.steps))]
+
+    def _levels(self, position: int) -> Levels:
+        """The segments that an operator may run in."""
+        return Levels(self.graph, (position,), _shares(self.graph, position, self.may_share))
 
     def _run(self, number: int) -> RunCandidate:
         run = self.levels[number].at(self.chosen[number])
@@ -149,7 +158,16 @@ class Coarse:
         distances = {
             (run.writes[0], name): d for run in self.runs for name, d in run.distances.items()
         }
-        return list(parts_of(self.graph, distances, self.order))[number][1]
+        (start, stop), part = list(parts_of(self.graph, distances, self.order))[number]
+        beside = [
+            PoolBlock(f"{step - start}:{number}", need.size_bytes, step, step)
+            for step in range(start, stop)
+            for number, need in enumerate(self._run(step).needs)
+        ]
+        if not beside:
+            return part
+        unit = gcd(part.unit, *(block.size for block in beside))
+        return PoolProblem((*part.blocks, *beside), distances, unit=unit)
 
     def _placed(self, number: int, clock: Clock) -> tuple[PoolProblem, int, Places] | None:
         """A part, a pool and the places in it, with finer segments where that helps."""
