@@ -6,7 +6,7 @@ parts, run on rows, or read again; it still computes all of its output from what
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,19 +42,27 @@ class ProblemFloors:
     @cached_property
     def loaded_bytes(self) -> int:
         """Bytes that must come on chip: what is touched of inputs, and of weights that count."""
+        return self.loaded_for(self.graph.operators)
+
+    def loaded_for(self, operators: Iterable[Operator], stored: Container[str] = ()) -> int:
+        """The same for some operators, where what others made of these tensors was `stored`."""
         kinds = {"input", "state", *(["parameter"] if self.weights == COUNTED else [])}
         tensors, most = self.graph.tensors, dict[str, int]()
-        for touched in self._touched.values():
-            for name, size in touched.items():
-                if tensors[name].kind in kinds:
+        for op in operators:
+            for name, size in self._touched[op.name].items():
+                if tensors[name].kind in kinds or name in stored:
                     most[name] = max(size, most.get(name, 0))
         return sum(most.values())
 
     @cached_property
     def stored_bytes(self) -> int:
         """Bytes that must leave the chip: outputs that operators make."""
-        made = {name for name in self.graph.outputs if name in self.graph.producer}
-        return sum(map(self.graph.size_bytes, made))
+        return self.stored_by(self.graph.operators)
+
+    def stored_by(self, operators: Iterable[Operator]) -> int:
+        """The same of those that some operators make."""
+        made = {name for op in operators for name in op.outputs}
+        return sum(map(self.graph.size_bytes, made.intersection(self.graph.outputs)))
 
     @cached_property
     def read_in_place_bytes(self) -> int:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from planners.core.engines import moves
 from planners.core.floors import ProblemFloors
 from planners.core.masks import bits
 from planners.core.progress import Clock
@@ -47,8 +48,11 @@ class Enumeration:
         self.dag = Dag.of(model.graph)
         self.timed = 0
         self.laid: dict[int, list[LaidGroup]] = {}
-        floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
-        self._compute_s = [floors.compute_s(op) for op in self.graph.operators]
+        self.floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
+        host, home, chip = self.machine.offchip, self.machine.parameters, self.machine.onchip
+        self._inwards = self._engines((host, chip), (home, chip))
+        self._outwards = self._engines((chip, host))
+        self._known_rests: dict[int, tuple[float, float, float]] = {}
 
     def lay(self, clock: Clock) -> bool:
         """Each group in each of its ways and places; of those with one program the first. Whether
@@ -160,9 +164,36 @@ class Enumeration:
         free: dict[str, float] = defaultdict(float)
         for each in schedule(program, self.machine):
             free[each.engine] = each.stop_s
-        rest = sum(self._compute_s[i] for i in bits(self.dag.everything & ~done))
         seconds = max(free.values(), default=0.0)
-        return TimedGroups(laid, program, seconds), max(seconds, free["compute"] + rest)
+        computing, loading, storing = self._rest_s(done)
+        least = max(
+            seconds,
+            free["compute"] + computing,
+            min(free[engine] for engine in self._inwards) + loading,
+            min(free[engine] for engine in self._outwards) + storing,
+        )
+        return TimedGroups(laid, program, seconds), least
+
+    def _rest_s(self, done: int) -> tuple[float, float, float]:
+        """Seconds that the operators that are left compute, load and store at least; between groups
+        all is stored."""
+        if done not in self._known_rests:
+            operators = self.graph.operators
+            left = [operators[i] for i in bits(self.dag.everything & ~done)]
+            made = {name for i in bits(done) for name in operators[i].outputs}
+            self._known_rests[done] = (
+                sum(map(self.floors.compute_s, left)),
+                self.floors.load_s(self.floors.loaded_for(left, made)),
+                self.floors.store_s(self.floors.stored_by(left)),
+            )
+        return self._known_rests[done]
+
+    def _engines(self, *ways: tuple[str, str]) -> list[str]:
+        """The engines that move bytes from one memory to another, by any of these ways."""
+        machine = self.machine
+        return [
+            e.name for e in machine.engines if any(moves(machine, e.name, *way) for way in ways)
+        ]
 
 
 def _extent(laid: LaidGroup) -> tuple[int, int]:
