@@ -9,7 +9,9 @@ from planners.constraints.language import Wish, broken
 from planners.core.details import Details, LatencyClaim
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.graph import Graph
+from planners.core.loops import items_of, size_of
 from planners.core.plan import Plan
+from planners.core.program import Program
 from planners.core.registry import JOINED
 from planners.core.units import format_bytes
 from planners.joined.build import JoinedBuilder, JoinedProgram
@@ -18,10 +20,13 @@ from planners.joined.stretches import Stretch
 from planners.simulator.account import account
 from planners.simulator.aim import Aim
 from planners.simulator.simulate import Trace, simulate
+from planners.simulator.timing import schedule
 
 SOLVER = "pool, groups, streams"
 SCOPE = "all plans of the problem"
 LISTED = 4
+SHORT = 500
+"""Instructions that are timed one by one in less than a replay of them takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,18 @@ class Judge:
     def met(self, best: Judged) -> bool:
         """Whether no plan of the problem is better."""
         return not best.lost and not self.aim.better(self.aim.floor, best.value)
+
+    def beforehand(self, made: JoinedProgram) -> float | None:
+        """What a program is worth where that is soon found without its replay; None where it is
+        not, or wishes count too."""
+        if self.builder.wishes:
+            return None
+        if self.chosen.objective == "traffic":
+            return account(self.aim.floors.graph, made.program).traffic_bytes
+        if self.chosen.objective == "latency" and _size(made.program) <= SHORT:
+            intervals = schedule(made.program, self.builder.machine)
+            return max((each.stop_s for each in intervals), default=0.0)
+        return None
 
     def of(self, made: JoinedProgram) -> Judged:
         """A plan of a program, replayed and timed."""
@@ -112,6 +129,11 @@ def _told(graph: Graph, builder: JoinedBuilder, stretch: Stretch) -> JoinedStret
     if part and part.boxed:
         why += f"; {_few(part.boxed)} run alone, box by box: no group of theirs fits"
     return JoinedStretch(first, last, how, why)
+
+
+def _size(program: Program) -> int:
+    """How many instructions a program has."""
+    return size_of(tuple(items_of(program)))
 
 
 def _few(names: Sequence[str]) -> str:

@@ -124,6 +124,10 @@ class LocalSearch:
         made = self.builder.again(self.best.made, stretches)
         if made is None:
             return False
+        value = self.judge.beforehand(made)
+        if value is not None and not self.judge.aim.better(value, self.best.value):
+            self.costs.append((value / self.best.value - 1, exchange))
+            return False
         trial = self.judge.of(made)
         if not self.judge.better(trial, self.best):
             if len(trial.lost) == len(self.best.lost):

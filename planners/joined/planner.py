@@ -122,9 +122,11 @@ def _best(first: JoinedBuilder, aim: Aim, chosen: JoinedOptions) -> Judged | Non
     for builder in _in_orders(first):
         own = Judge(builder, aim, chosen)
         for made in builder.programs():
-            found = own.of(made)
-            if best is None or own.better(found, best):
-                best, judge = found, own
+            value = own.beforehand(made) if best is not None else None
+            if best is None or value is None or aim.better(value, best.value):
+                found = own.of(made)
+                if best is None or own.better(found, best):
+                    best, judge = found, own
             claims = best.plan.claims
             first.clock.report("joined programs", claims.offchip_bytes, claims.bound_bytes)
             if first.clock.expired() or own.met(best):
