@@ -141,7 +141,7 @@ class JoinedBuilder:
     def _in_place(self) -> Iterator[JoinedProgram]:
         """The program of the best stretches, its parameters read at their home."""
         blocks = self.blocks(0, BLOCKS_SHARE)
-        best = tuple(stretches(blocks, list(blocks.ways())))
+        best = self._stretches(blocks)
         for found in self.spills.tried_first(blocks, best):
             base = self._base(blocks, found)
             if base is not None and not self._too_long(base, GRACE_S):
@@ -162,6 +162,10 @@ class JoinedBuilder:
             in_place=self.in_place,
             marks=self.marks,
         )
+
+    def _stretches(self, blocks: RoomyBlocks) -> tuple[Stretch, ...]:
+        by_bytes = self.objective == "traffic"
+        return tuple(stretches(blocks, list(blocks.ways()), by_bytes=by_bytes))
 
     def in_other_order(self) -> JoinedBuilder | None:
         """The same with operators in orders that need less at once; None where there are none."""
@@ -204,7 +208,7 @@ class JoinedBuilder:
             size = max(self.budget_bytes // share, -(-self.parameter_bytes // MOST_SLICES))
             blocks = self.blocks(size, BLOCKS_SHARE)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
-            best = tuple(stretches(blocks, list(blocks.ways())))
+            best = self._stretches(blocks)
             for found in self.spills.tried_first(blocks, best):
                 yield from self._of(blocks, found, size)
             if self.made and share == SLICES[0] and self._may_be_fused(best):

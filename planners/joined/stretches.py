@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 from planners.core.graph import Graph
-from planners.core.machine import Machine
 from planners.joined.pool import RoomyBlocks
 from planners.overlap.search.chain import ChainWay
 
@@ -68,43 +68,56 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    seconds: float
+    """How blocks up to a mark run; its cost are bytes that cross, where they count, then seconds.
+
+    `fused`: the last of them as fused groups.
+    """
+
+    cost: tuple[float, float]
+    fused: bool
     before: _Path | None = None
     way: ChainWay | None = None
     span: tuple[int, int] = (0, 0)
 
 
-def stretches(blocks: RoomyBlocks, ways: Sequence[ChainWay]) -> list[Stretch]:
-    """The stretches of least estimated seconds, in order."""
-    graph, marks = blocks.graph, blocks.marks
-    by_stop: dict[int, list[ChainWay]] = {}
+def stretches(
+    blocks: RoomyBlocks, ways: Sequence[ChainWay], *, by_bytes: bool = False
+) -> list[Stretch]:
+    """The stretches of least estimated seconds, in order; `by_bytes`, of those of least bytes."""
+    marks, by_stop = blocks.marks, dict[int, list[ChainWay]]()
     for way in ways:
         by_stop.setdefault(way.stop, []).append(way)
-    # The best path to each mark that ends in the pool (False) and in fused groups (True).
-    best: dict[tuple[int, bool], _Path] = {(0, False): _Path(0.0), (0, True): _Path(0.0)}
-    for first, stop in zip(marks, marks[1:], strict=False):
-        crossing_s = _crossing_s(graph, blocks.machine, first)
-        reached = [
-            (path.seconds + _fused_s(blocks, first, stop) + (0 if fused else crossing_s), path)
-            for fused in (False, True)
-            if (path := best.get((first, fused))) is not None
-        ]
-        seconds, path = min(reached, key=lambda item: item[0])
-        best[stop, True] = _Path(seconds, path, None, (first, stop))
-        for way in by_stop.get(stop, ()):
-            own_s = sum(map(blocks.cost.seconds, way.runs))
-            crossing_s = _crossing_s(graph, blocks.machine, way.first)
-            for fused in (False, True):
-                before = best.get((way.first, fused))
-                if before is None:
-                    continue
-                seconds = before.seconds + own_s + (crossing_s if fused and way.first else 0)
-                known = best.get((stop, False))
-                if known is None or seconds < known.seconds:
-                    best[stop, False] = _Path(seconds, before, way, (way.first, stop))
+    # The best path to each mark that ends in the pool, and in fused groups.
+    best = {(0, fused): _Path((0.0, 0.0), fused) for fused in (False, True)}
+    for first, stop in pairwise(marks):
+        for how in (None, *by_stop.get(stop, ())):
+            span = (first if how is None else how.first), stop
+            reached = [best[span[0], fused] for fused in (False, True) if (span[0], fused) in best]
+            paths = [_after(path, blocks, span, how, by_bytes) for path in reached]
+            if (known := best.get((stop, how is None))) is not None:
+                paths = [known, *paths]
+            if paths:
+                best[stop, how is None] = min(paths, key=lambda path: path.cost)
     ends = [path for fused in (False, True) if (path := best.get((marks[-1], fused)))]
-    found = _joined(min(ends, key=lambda path: path.seconds))
+    found = _joined(min(ends, key=lambda path: path.cost))
     return [counted(stretch, marks, ways) for stretch in found]
+
+
+def _after(
+    path: _Path, blocks: RoomyBlocks, span: tuple[int, int], how: ChainWay | None, by_bytes: bool
+) -> _Path:
+    """A path with blocks more, in the pool or as fused groups."""
+    crossing = _crossing_bytes(blocks.graph, span[0]) if span[0] else 0
+    moved, seconds = path.cost
+    if how is None:
+        moved += crossing  # What lies between groups may cross too.
+        seconds += SLOWER * blocks.least_s(*span)
+    else:
+        moved += crossing if path.fused else 0
+        seconds += sum(map(blocks.cost.seconds, how.runs))
+    if path.fused != (how is None):
+        seconds += crossing / blocks.machine.memory(blocks.machine.offchip).read_bytes_per_s
+    return _Path((moved if by_bytes else 0, seconds), how is None, path, how, span)
 
 
 def counted(stretch: Stretch, marks: Sequence[int], ways: Sequence[ChainWay]) -> Stretch:
@@ -153,17 +166,12 @@ def joined_steps(step: tuple[int, int, How], after: tuple[Stretch, ...]) -> tupl
     return (own, *after)
 
 
-def _fused_s(blocks: RoomyBlocks, first: int, stop: int) -> float:
-    return SLOWER * blocks.least_s(first, stop)
-
-
-def _crossing_s(graph: Graph, machine: Machine, mark: int) -> float:
-    """Seconds for what is held at a mark to leave and come back."""
+def _crossing_bytes(graph: Graph, mark: int) -> int:
+    """Bytes that what is held at a mark moves as it leaves and comes back."""
     held = {
         name
         for op in graph.operators[mark:]
         for name in op.inputs
         if graph.producer.get(name, mark) < mark
     }
-    rate = machine.memory(machine.offchip).read_bytes_per_s
-    return 2 * sum(map(graph.size_bytes, held)) / rate
+    return 2 * sum(map(graph.size_bytes, held))
