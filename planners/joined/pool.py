@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
+from functools import cached_property
+from itertools import chain, product
 from typing import TypeAlias
 
 from planners.core.details.pool import PoolLayout
@@ -170,7 +171,16 @@ class TimedCoarse(Coarse):
     def _levels(self, position: int) -> Levels:
         return self.blocks._levels(position, position + 1)
 
+    @cached_property
+    def _hopeless(self) -> frozenset[int]:
+        """The steps of parts in which one does not fit, whatever its segments."""
+        parts = (range(*span) for span in self.spans)
+        large = (part for part in parts if any(self.steps[n].least > self.budget for n in part))
+        return frozenset(chain.from_iterable(large))
+
     def _coarsest(self, number: int) -> int:
+        if number in self._hopeless:
+            return self.budget + 1
         if self.blocks.clock.expired():
             raise TimeIsOver
         return super()._coarsest(number)

@@ -45,6 +45,11 @@ class OrderHolds:
     made: int
     dying: tuple[tuple[str, int], ...]
 
+    @property
+    def least(self) -> int:
+        """Bytes that it takes at least with any segments."""
+        return self.held - most_shared(self.made, [(size, 0) for _, size in self.dying])
+
     def need(self, run: RunCandidate) -> int:
         """Bytes that it takes at least with an operator's segments."""
         shared = [(size, run.distances[n]) for n, size in self.dying if n in run.distances]
