@@ -15,6 +15,8 @@ from planners.fusion.tile.ways import GroupPlan
 
 TRIES = 40
 """Ways of a group that are laid out to find a coarser one."""
+WORTH = 0.5
+"""Of the instructions, to which coarser ways must come that are not short enough."""
 REMEDY = "give it a larger budget, or let it compute more channels at once (channel_tile)"
 
 
@@ -34,10 +36,12 @@ def short_enough(
 ) -> tuple[LaidGroup, ...]:
     """The groups, the longest in coarser ways where all together are too long for the time left.
 
-    Raises `BadInput` where they are too long in any time.
+    Where time ends before they are short enough, only what is a fraction as long is worth the
+    traffic. Raises `BadInput` where they are too long in any time.
     """
     groups = list(laid)
     counts = [count_of([each]) for each in groups]
+    whole = sum(counts)
     most = most_in_time(clock)
     if sum(counts) > most and most < MOST_WRITTEN:
         clock.end()
@@ -53,7 +57,7 @@ def short_enough(
             groups[k] = found
             counts[k] = count_of([found])
     refuse_too_long(sum(counts), REMEDY)
-    return tuple(groups)
+    return tuple(laid if most < sum(counts) > WORTH * whole else groups)
 
 
 def _coarser(

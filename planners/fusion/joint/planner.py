@@ -18,10 +18,10 @@ from planners.core.masks import bits
 from planners.core.plan import Plan
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
-from planners.core.writing import most_in_time
+from planners.core.writing import EACH_S, OPERATOR_S, most_in_time
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of
-from planners.fusion.emit.program import LaidGroup
+from planners.fusion.emit.program import LaidGroup, lay_out
 from planners.fusion.joint.addresses import lay_out_jointly
 from planners.fusion.joint.resident_cost import HeldCosts
 from planners.fusion.joint.search import GroupRoute, JointSearch
@@ -106,12 +106,29 @@ def best_joint(
     graph = model.graph
     alone = best_partition(model, graph, budget_bytes, part, wished=asked.groups)
     # What stays between groups may make good what is not worth it alone: all that fit are there.
+    clock = _without_writing(model, alone, budget_bytes, clock, double_buffer)
     part = clock.part(GROUPS_SHARE * clock.left_s)
     offers = find_groups(model, graph, [budget_bytes], part, wished=asked.groups)
     low = lower_bounds(model, offers)
     if not all(asked.apart.allows(mask) for mask in alone.groups):
         alone = replace(alone, objective_bytes=NEVER)  # Used for its order only.
     return _Joint(model, offers, alone, low, clock, double_buffer, asked).run()
+
+
+def _without_writing(
+    model: GroupModel, alone: Partition, budget_bytes: int, clock: Clock, double_buffer: bool
+) -> Clock:
+    """The time that is left for a search without what groups alone take to be written beyond what
+    is kept for that, about."""
+    groups = []
+    for mask in alone.groups:
+        way = model.roomiest(mask, budget_bytes)
+        if way is None:
+            return clock
+        groups.append((model.group(mask), way))
+    laid = lay_out(model.graph, groups, budget_bytes, double_buffer=double_buffer)
+    more_s = EACH_S * count_of(laid) - OPERATOR_S * len(model.graph.operators)
+    return clock.part(clock.left_s - max(0.0, more_s))
 
 
 class _Joint:
@@ -135,6 +152,7 @@ class _Joint:
         self.best = JointFusion(alone, alone.objective_bytes, self.bound)
         # No plan of COSMA's is below it, where it may do what groups cannot.
         self.least_whole = alone.objective_bytes
+        self.looked = False
 
     def run(self) -> JointFusion:
         """A quick look, COSMA, then along one order, and over all downsets where these are few."""
@@ -187,9 +205,11 @@ class _Joint:
         """Narrowly, along one order, for something better soon."""
         way = self._order(groups, order)
         clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
-        if self.best.objective_bytes == self.best.partition.objective_bytes:
-            # Even where groups alone took all of the time there is a short search.
+        if not self.looked:  # Even where groups alone took all of the time there is a short search.
             clock = clock if clock.left_s > LOOK_S or clock.stopped else Clock(LOOK_S)
+        elif clock.expired():
+            return
+        self.looked = True
 
         def narrow(budget: int) -> GroupRoute | None:
             return self._search(way, groups, budget, clock, width).route()
@@ -238,7 +258,8 @@ class _Joint:
             route = again(int(share * self.budget))
 
     def _ask_cosma(self) -> None:
-        if self.asked.cosma is None:
+        late = self.clock.expired() and not _shares_parameters(self.model)
+        if self.asked.cosma is None or late:
             return
         self._tell("COSMA")
         options = {
