@@ -46,8 +46,10 @@ SLICES = (16, 8, 32, 4)
 MOST_SLICES = 2000
 """Smaller slices than so many of all parameters are not tried."""
 BLOCKS_SHARE, FUSED_SHARE, ONLY_SHARE = 0.25, 0.6, 0.8
-"""Of the time that is left, for the pool's blocks, for fused groups, and for these where no block
-runs in the pool."""
+"""Of the time that is left, for the pool's blocks, for fused groups, and for these where few blocks
+run in the pool."""
+MOST_OF_IT = 0.9
+"""Of the operators, in one stretch of fused groups: few blocks run in the pool."""
 MOST_REPAIRS = 3
 """Ways that are taken out one after the other where parameters find no room in them."""
 WHOLE_SHARE, LEAST_TIMES = 0.4, 3.0
@@ -288,6 +290,8 @@ class JoinedBuilder:
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
     ) -> Iterator[JoinedProgram]:
         """All of the network as fused groups, where no block of it runs in the pool."""
+        if self.made and self.clock.expired():
+            return
         base = self._base(blocks, found)
         if base is not None:
             self.seen.add(_key(found, slice_bytes))
@@ -355,12 +359,13 @@ class JoinedBuilder:
         unknown = self.fused.unknown(found)
         rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
         share = _share_of_work(self.graph, own, rest)
-        alone = (stretch.first, stretch.stop) == self.whole  # It is written once, by fusion itself.
-        own_s = JUDGED_S * len(self.graph.operators)
-        made_s = own_s if alone else sum(map(self._written_s, found))
+        most = self.larger and len(own) > MOST_OF_IT * len(self.graph.operators)
+        # Fusion writes it itself in its own time.
+        judged_s = JUDGED_S * len(self.graph.operators)
+        made_s = judged_s if most else sum(map(self._written_s, found))
         left_s = self.clock.left_s - made_s
         if (1 - FUSED_SHARE) * left_s > made_s:  # Else there is no time for other programs.
-            share *= ONLY_SHARE if alone and self.larger else FUSED_SHARE
+            share *= ONLY_SHARE if most else FUSED_SHARE
         return self.fused.find(stretch.first, stretch.stop, min(self.most_fused_s, share * left_s))
 
 

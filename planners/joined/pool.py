@@ -192,8 +192,14 @@ class RoomyLevels(Levels):
     def __init__(self, blocks: RoomyBlocks, levels: Levels) -> None:
         super().__init__(blocks.graph, levels.positions, False)
         self.blocks, self.levels = blocks, levels
+        self._roomy: dict[int, RunCandidate | None] = {}
 
     def at(self, number: int) -> RunCandidate | None:
+        if number not in self._roomy:
+            self._roomy[number] = self._at(number)
+        return self._roomy[number]
+
+    def _at(self, number: int) -> RunCandidate | None:
         run = self.levels.at(number)
         if run is None:
             return None
