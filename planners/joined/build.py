@@ -359,12 +359,12 @@ class JoinedBuilder:
         unknown = self.fused.unknown(found)
         rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
         share = _share_of_work(self.graph, own, rest)
-        most = self.larger and len(own) > MOST_OF_IT * len(self.graph.operators)
-        # Fusion writes it itself in its own time.
-        judged_s = JUDGED_S * len(self.graph.operators)
-        made_s = judged_s if most else sum(map(self._written_s, found))
+        alone = (stretch.first, stretch.stop) == self.whole  # It is written once, by fusion itself.
+        own_s = JUDGED_S * len(self.graph.operators)
+        made_s = own_s if alone else sum(map(self._written_s, found))
         left_s = self.clock.left_s - made_s
         if (1 - FUSED_SHARE) * left_s > made_s:  # Else there is no time for other programs.
+            most = self.larger and len(own) > MOST_OF_IT * len(self.graph.operators)
             share *= ONLY_SHARE if most else FUSED_SHARE
         return self.fused.find(stretch.first, stretch.stop, min(self.most_fused_s, share * left_s))
 

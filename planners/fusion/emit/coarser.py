@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
 
 from planners.core.progress import Clock
 from planners.core.writing import MOST_WRITTEN, most_in_time, refuse_too_long
@@ -35,37 +34,28 @@ def short_enough(
     *,
     double_buffer: bool,
 ) -> tuple[LaidGroup, ...]:
-    """The groups, some in coarser ways where all together are too long for the time left: those
-    first that move least more for an instruction less.
+    """The groups, the longest in coarser ways where all together are too long for the time left.
 
     Where time ends before they are short enough, only what is a fraction as long is worth the
     traffic. Raises `BadInput` where they are too long in any time.
     """
     groups = list(laid)
     counts = [count_of([each]) for each in groups]
-    whole, most = sum(counts), most_in_time(clock)
-    if whole <= most:
-        return tuple(laid)
-    if most < MOST_WRITTEN:
+    whole = sum(counts)
+    most = most_in_time(clock)
+    if sum(counts) > most and most < MOST_WRITTEN:
         clock.end()
-    coarser: list[tuple[float, int, LaidGroup]] = []
-
-    def offer(k: int) -> None:
-        """A coarser way of a group, by what it moves more for an instruction less."""
-        found = _coarser(model, groups[k], masks[k], budget_bytes, double_buffer)
-        if found is not None:
-            more_bytes = found.plan.traffic_bytes - groups[k].plan.traffic_bytes
-            heappush(coarser, (more_bytes / (counts[k] - count_of([found])), k, found))
-
-    for k in sorted(range(len(groups)), key=lambda k: -counts[k]):
-        if whole > MOST_WRITTEN or not clock.expired():
-            offer(k)
-    while sum(counts) > most and coarser:
+    stuck: set[int] = set()
+    while sum(counts) > most and len(stuck) < len(groups):
         if sum(counts) <= MOST_WRITTEN and clock.expired():
             break
-        _, k, groups[k] = heappop(coarser)
-        counts[k] = count_of([groups[k]])
-        offer(k)
+        k = max((k for k in range(len(groups)) if k not in stuck), key=counts.__getitem__)
+        found = _coarser(model, groups[k], masks[k], budget_bytes, double_buffer)
+        if found is None:
+            stuck.add(k)
+        else:
+            groups[k] = found
+            counts[k] = count_of([found])
     refuse_too_long(sum(counts), REMEDY)
     return tuple(laid if most < sum(counts) > WORTH * whole else groups)
 
