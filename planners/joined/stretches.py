@@ -3,8 +3,9 @@
 Blocks lie between tensors that are alone on chip. A block that fits the pool, parameters
 included, runs there: nothing but parameters crosses. One that does not runs as fused groups, what
 it begins and ends with goes through the host, unless what is beside it is fused too. Which is
-where is a shortest path over the blocks, in estimated seconds. What does not fit the pool may also
-run as whole tensors of which some are spilled, from host to host too.
+where is a shortest path over the blocks, in estimated seconds, or in bytes that cross.
+What does not fit the pool may also run as whole tensors of which some are spilled, from host to
+host too.
 """
 
 from __future__ import annotations

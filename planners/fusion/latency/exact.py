@@ -169,8 +169,8 @@ class Enumeration:
         least = max(
             seconds,
             free["compute"] + computing,
-            min(free[engine] for engine in self._inwards) + loading,
-            min(free[engine] for engine in self._outwards) + storing,
+            min((free[engine] for engine in self._inwards), default=0.0) + loading,
+            min((free[engine] for engine in self._outwards), default=0.0) + storing,
         )
         return TimedGroups(laid, program, seconds), least
 

@@ -165,9 +165,9 @@ class Coarse:
         }
         (start, stop), part = list(parts_of(self.graph, distances, self.order))[number]
         beside = [
-            PoolBlock(f"{step - start}:{number}", need.size_bytes, step, step)
+            PoolBlock(f"{step - start}:{which}", need.size_bytes, step, step)
             for step in range(start, stop)
-            for number, need in enumerate(self._run(step).needs)
+            for which, need in enumerate(self._run(step).needs)
         ]
         if not beside:
             return part
