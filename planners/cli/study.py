@@ -123,6 +123,9 @@ def sweep(
     resume: Annotated[
         Path | None, typer.Option("--resume", help="keep each row here, plan none twice")
     ] = None,
+    plans: Annotated[
+        Path | None, typer.Option("--plans", help="keep each plan in this folder")
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option("--timeout", min=0, help="give a plan up after these seconds")
     ] = None,
@@ -157,6 +160,7 @@ def sweep(
             executor,
             time_limit=time_limit,
             resume=resume,
+            plans=plans,
             timeout=timeout,
             on_row=lambda row: reporter.say(
                 f"{next(done)} done, {row['model']} {row['planner']} {row['budget']} "

@@ -77,6 +77,7 @@ class JoinedBuilder:
 
     `alone`: no other planner is asked, so that fused groups are better than nothing. `marks`: the
     positions between which blocks lie, where they are not those of the graph in its own order.
+    `given`: a program of all of the network as fused groups, where one is known.
     """
 
     graph: Graph
@@ -88,18 +89,22 @@ class JoinedBuilder:
     alone: bool = True
     wishes: tuple[Wish, ...] = ()
     marks: tuple[int, ...] = ()
+    given: Program | None = None
     levels: KnownLevels = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
     most_fused_s: float = inf
     made: bool = False
     """Whether there was a program."""
+    all_fused: bool = False
+    """Whether all of the network was tried as fused groups."""
     took_s: float = 0.0
     """Seconds to stream and judge the last program."""
 
     @cached_property
     def fused(self) -> FusedParts:
         """Parts of the network as fused groups."""
-        return FusedParts(*self._problem)
+        known = {} if self.given is None else {self.whole: FusedPart(self.given)}
+        return FusedParts(*self._problem, known={**known})
 
     @cached_property
     def spilled(self) -> SpilledParts:
@@ -213,7 +218,7 @@ class JoinedBuilder:
             best = self._stretches(blocks)
             for found in self.spills.tried_first(blocks, best):
                 yield from self._of(blocks, found, size)
-            if self.made and share == SLICES[0] and self._may_be_fused(best):
+            if self.made and share == SLICES[0] and (self.given or self._may_be_fused(best)):
                 self.most_fused_s = WHOLE_SHARE * self.clock.left_s
                 yield from self._whole_fused(blocks, best, size)
                 self.most_fused_s = inf
@@ -221,7 +226,7 @@ class JoinedBuilder:
                 if self.clock.expired():
                     return
                 yield from self._of(blocks, found, size)
-        if self.alone and not self.made:  # Parameters found no room in the pool.
+        if (self.alone or self.given) and not self.made:  # Parameters found no room in the pool.
             yield from self._whole_fused(blocks, best, size)
 
     def _may_be_fused(self, found: tuple[Stretch, ...]) -> bool:
@@ -242,8 +247,7 @@ class JoinedBuilder:
     ) -> Iterator[JoinedProgram]:
         """The programs of stretches, parameters in slices of a size and of half of it."""
         if all(stretch.fused for stretch in found):
-            if self.whole not in self.fused.known:
-                yield from self._all_fused(blocks, found, size)
+            yield from self._all_fused(blocks, found, size)
             return
         if self._too_late(blocks, found):
             self.clock.end()
@@ -280,18 +284,18 @@ class JoinedBuilder:
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
     ) -> Iterator[JoinedProgram]:
         """The same where blocks run in the pool, but for want of time or room not there."""
-        if self.whole not in self.fused.known:
-            parts = sum(stretch.blocks for stretch in found)
-            unfit = sum(stretch.unfit for stretch in found)
-            all_fused = (Stretch(*self.whole, blocks=parts, unfit=unfit),)
-            yield from self._all_fused(blocks, all_fused, slice_bytes)
+        parts = sum(stretch.blocks for stretch in found)
+        unfit = sum(stretch.unfit for stretch in found)
+        all_fused = (Stretch(*self.whole, blocks=parts, unfit=unfit),)
+        yield from self._all_fused(blocks, all_fused, slice_bytes)
 
     def _all_fused(
         self, blocks: RoomyBlocks, found: tuple[Stretch, ...], slice_bytes: int
     ) -> Iterator[JoinedProgram]:
         """All of the network as fused groups, where no block of it runs in the pool."""
-        if self.made and self.clock.expired():
+        if self.all_fused or (self.made and self.clock.expired()):
             return
+        self.all_fused = True
         base = self._base(blocks, found)
         if base is not None:
             self.seen.add(_key(found, slice_bytes))

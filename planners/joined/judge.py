@@ -14,6 +14,7 @@ from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.registry import JOINED
 from planners.core.units import format_bytes
+from planners.joined.begin import SCOPE
 from planners.joined.build import JoinedBuilder, JoinedProgram
 from planners.joined.options import JoinedOptions
 from planners.joined.stretches import Stretch
@@ -23,7 +24,6 @@ from planners.simulator.simulate import Trace, simulate
 from planners.simulator.timing import schedule
 
 SOLVER = "pool, groups, streams"
-SCOPE = "all plans of the problem"
 LISTED = 4
 SHORT = 500
 """Instructions that are timed one by one in less than a replay of them takes."""

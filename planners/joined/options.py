@@ -33,6 +33,11 @@ class JoinedOptions(Options):
         default=True,
         place="none",
     )
+    begin: tuple[str, ...] = texts(
+        "a plan made before, or a folder that a sweep keeps plans in: never worse than these",
+        place="none",
+        file=True,
+    )
     wishes: tuple[str, ...] = texts(
         "'keep T', 'spill T', 'fuse A B' or 'split A B' each", place="none"
     )

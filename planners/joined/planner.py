@@ -16,7 +16,8 @@ The whole method, in the order in which it decides:
    transfers before it allow. Several sizes of slices are tried (`build`).
 4. `local_search`: blocks of the best of these run another way, one after the other, as long as the
    plan gets better by the scoreboard (`judge`); what the next best would have cost is in the plan.
-5. With `others`, the four planners are asked for the rest of the time; the best plan is returned.
+5. With `others`, the four planners are asked for the rest of the time; the best plan is returned,
+   of these and of those that it was given to `begin` with.
 
 What it claims: bytes are bounded by the compulsory ones, seconds and joules by the floor of the
 problem (`planners.core.floors`) and by loads that come late (`planners.core.late_loads`), whatever
@@ -41,6 +42,7 @@ from planners.core.registry import JOINED
 from planners.core.services import BEST_OF_PLANNERS
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, IN_PLACE, instead_of
+from planners.joined.begin import OtherPlan, begun
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
 from planners.joined.local_search import LocalSearch
@@ -75,10 +77,12 @@ def plan(
     `fallback` (without `others`: where the time is too short for blocks in the pool, all of the
     network runs as fused groups),
     `wishes` (`keep T`, `spill T`, `fuse A B`, `split A B`: the best plan found that keeps to them;
-    the others are not asked), `time_limit` in seconds. Parameters count, or are read in place where
-    `weights` says so. Raises `BudgetTooSmall` where no planner that is asked has a plan in the
-    budget, `BadInput` for several memories, `WishesConflict` for wishes that contradict each other,
-    and `NoPlanFound` where none was found that keeps to them, or, without `others`, in the time.
+    the others are not asked), `begin` (files of plans made before, or folders of plans that a sweep
+    kept: what is returned is never worse than these), `time_limit` in seconds. Parameters count, or
+    are read in place where `weights` says so. Raises `BudgetTooSmall` where no planner that is
+    asked has a plan in the budget, `BadInput` for several memories and for plans to begin with that
+    are wrong or of another problem, `WishesConflict` for wishes that contradict each other, and
+    `NoPlanFound` where none was found that keeps to them, or, without `others`, in the time.
     """
     chosen = JoinedOptions.of(options)
     wishes = parse(chosen.wishes, graph)
@@ -93,6 +97,9 @@ def plan(
     clock = Clock(chosen.time_limit, progress)
     aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
     others = chosen.others and not wishes
+    known = begun(chosen.begin, aim, budget_bytes, wishes, clock)
+    if known is not None and _met(known.value, aim):
+        return known.plan
     part = clock.share(OWN_SHARE if others else 1.0)
     builder = JoinedBuilder(
         graph,
@@ -103,17 +110,24 @@ def plan(
         in_place=aim.floors.weights == IN_PLACE,
         alone=chosen.fallback and not others,
         wishes=wishes,
+        given=known.plan.program if known and known.fused and weights == COUNTED else None,
     )
     own = _best(builder, aim, chosen)
     if own is not None and own.lost:
-        raise unmet(own.lost)
-    if not others:
-        if own is None:
-            raise _none(builder)
-        return _claimed(own.plan, clock)
-    if own is not None and not aim.better(aim.floor, own.value):
-        return _claimed(own.plan, clock)
-    return _better(graph, machine, budget_bytes, own, aim, chosen, clock)
+        if known is None:
+            raise unmet(own.lost)
+        own = None
+    other, why_none = known, None
+    if others and not (own is not None and _met(own.value, aim)):
+        try:
+            asked = _asked(graph, machine, budget_bytes, aim, chosen, clock)
+            if other is None or aim.better(asked.value, other.value):
+                other = asked
+        except SpillwayError as error:
+            why_none = error
+    if own is None and other is None:
+        raise why_none or _none(builder)
+    return _better(own, other, aim, clock)
 
 
 def _best(first: JoinedBuilder, aim: Aim, chosen: JoinedOptions) -> Judged | None:
@@ -170,36 +184,44 @@ def _claimed(plan: Plan, clock: Clock) -> Plan:
     return replace(plan, claims=claims, notes=notes)
 
 
-def _better(
+def _asked(
     graph: Graph,
     machine: Machine,
     budget_bytes: int,
-    own: Judged | None,
     aim: Aim,
     chosen: JoinedOptions,
     clock: Clock,
-) -> Plan:
-    """The better of the joined plan and of the best of the other planners."""
+) -> OtherPlan:
+    """The best plan of the other planners, in the time that is left. Raises `SpillwayError`."""
     try:
-        theirs = BEST_OF_PLANNERS.function()(
+        plan = BEST_OF_PLANNERS.function()(
             graph, machine, budget_bytes, chosen.objective, aim.floors.weights, clock, but=(JOINED,)
         )
     except SpillwayError as error:
-        if own is not None:
-            return _claimed(own.plan, clock)
         if type(error) is not BudgetTooSmall:
             raise
         what = (error.need_bytes, error.have_bytes, error.operator, error.tensors)
         raise BudgetTooSmall(*what, remedy=OTHERS_NEED) from error
-    value = aim.value(theirs, simulate(theirs) if aim.simulated else None)
-    if own is not None and not aim.better(value, own.value):
-        told = f"{theirs.planner}, the best of the other planners, has {_quantity(value, aim)}"
-        return _claimed(replace(own.plan, notes=(*own.plan.notes, told)), clock)
+    value = aim.value(plan, simulate(plan) if aim.simulated else None)
+    return OtherPlan(plan, value, f"{plan.planner}, the best of the other planners,")
+
+
+def _better(own: Judged | None, other: OtherPlan | None, aim: Aim, clock: Clock) -> Plan:
+    """The better of joined's own plan and of another; at least one is there."""
+    if own is not None and (other is None or not aim.better(other.value, own.value)):
+        told = () if other is None else (f"{other.words} has {_quantity(other.value, aim)}",)
+        return _claimed(replace(own.plan, notes=(*own.plan.notes, *told)), clock)
+    assert other is not None
     if own is not None:
-        told = f"joined: its own plan has {_quantity(own.value, aim)}, this one less"
+        told = (f"joined: its own plan has {_quantity(own.value, aim)}, this one less",)
     else:
-        told = "joined: no way of its own to run this network was found within budget and time"
-    return replace(theirs, notes=(*theirs.notes, told))
+        told = ("joined: no way of its own to run this network was found within budget and time",)
+    return replace(other.plan, notes=(*other.plan.notes, *told))
+
+
+def _met(value: float, aim: Aim) -> bool:
+    """Whether no plan of the problem is better."""
+    return not aim.better(aim.floor, value)
 
 
 def _quantity(value: float, aim: Aim) -> str:

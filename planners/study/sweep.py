@@ -18,6 +18,7 @@ from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound, Spillway
 from planners.core.floors import latency_floor_s
 from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
+from planners.core.kept_plans import keep_in
 from planners.core.machine import Machine, load_machine
 from planners.core.plan import Plan
 from planners.core.processes import alone
@@ -57,6 +58,8 @@ class SweepTask(NamedTuple):
     time_limit: float
     options: Mapping[str, Any]
     timeout_s: float | None = None
+    plans: Path | None = None
+    """Where the plan is kept."""
 
     @property
     def key(self) -> str:
@@ -117,6 +120,7 @@ def sweep(
     on_row: Callable[[dict[str, Any]], object] | None = None,
     resume: str | Path | None = None,
     timeout: float | None = None,
+    plans: str | Path | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """A row for each graph, machine, planner and budget, in that order; plans have passed `check`.
@@ -134,8 +138,9 @@ def sweep(
     What weights do (`weights`, or `parameters`) is one for the whole table, and named budgets
     follow from it; the column `weights` has what they do in each plan: not all planners can.
     `resume` is a file of JSON lines that each row is added to as it comes; what is there is not
-    planned again, but failures are. Wrong names, sizes and options are errors: `UnknownName`,
-    `BadInput`.
+    planned again, but failures are. `plans` is a folder where each plan is kept that is made:
+    joined may `begin` with those of its problem. Wrong names, sizes and options are errors:
+    `UnknownName`, `BadInput`.
     """
     items = [graphs] if isinstance(graphs, Graph) else list(graphs)
     names = [planners] if isinstance(planners, str) else list(planners)
@@ -148,7 +153,7 @@ def sweep(
         plain_budget(label)
     for graph in items:
         assert_operators(graph)
-    kept = KeptRows(resume)
+    kept, folder = KeptRows(resume), None if plans is None else Path(plans)
     rows: dict[Place, dict[str, Any]] = {}
     twins: dict[str, list[tuple[Place, SweepTask]]] = defaultdict(list)
 
@@ -158,7 +163,8 @@ def sweep(
         some = product(machines, names, list(zip(labels, sizes, strict=True)))
         for k, (target, name, (label, size)) in enumerate(some):
             task = SweepTask(
-                items[number], name, str(label), size, target, time_limit, options, timeout
+                *(items[number], name, str(label), size, target, time_limit, options, timeout),
+                plans=folder,
             )
             # Equal tasks may go by other names: MR and MH of a network may be the same bytes.
             if task.key in kept.rows:
@@ -333,11 +339,14 @@ def _taken(future: Future[Any], otherwise: Callable[[Exception], Any]) -> Any:
 def _row(task: SweepTask) -> dict[str, Any]:
     """A task's row, with the wall and processor seconds of the whole answer."""
     wall, cpu = perf_counter(), process_time()
-    row = _answer(task)
-    return row | {"wall_s": perf_counter() - wall, "cpu_s": process_time() - cpu}
+    row, plan = _answer(task)
+    took = {"wall_s": perf_counter() - wall, "cpu_s": process_time() - cpu}
+    if task.plans is not None and plan is not None:
+        keep_in(task.plans, plan, task.budget_bytes, task.key)
+    return row | took
 
 
-def _answer(task: SweepTask) -> dict[str, Any]:
+def _answer(task: SweepTask) -> tuple[dict[str, Any], Plan | None]:
     """Plan, check and time. A caller's mistake is raised, any other failure is a row."""
     name, own = variant(task.planner)
     try:
@@ -347,15 +356,15 @@ def _answer(task: SweepTask) -> dict[str, Any]:
             plan = function(task.graph, task.machine, task.budget_bytes, settings, None)
             facts = summary(plan)
     except TimeUp:
-        return task.row("failed", f"time-out: given up after {task.timeout_s:g} s")
+        return task.row("failed", f"time-out: given up after {task.timeout_s:g} s"), None
     except BudgetTooSmall as error:
-        return task.row("infeasible", str(error))
+        return task.row("infeasible", str(error)), None
     except Exception as error:
         mistaken = isinstance(error, BadInput) and not isinstance(error, NoPlanFound)
         if mistaken and (task.options or own):
             raise  # Very likely an option that the planner does not have.
-        return task.failed(error)
-    return {**facts, **task.names, "reason": None}
+        return task.failed(error), None
+    return {**facts, **task.names, "reason": None}, plan
 
 
 def _row_of_many(task: SweepTask) -> dict[str, Any]:

@@ -1,0 +1,118 @@
+"""Plans that were made before, by whichever planner, for the joined one to begin with.
+
+The best of them is the plan until there is a better one, so that joined is never worse than what
+it is given; one of fused groups is also among its own ways, from which the local search goes on.
+A plan made for less memory is one for more. Files are not trusted: each is replayed, and claims of
+the problem alone are made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from planners.constraints.language import Wish, broken
+from planners.core.details import LatencyClaim
+from planners.core.errors import BadInput, InvalidPlan
+from planners.core.kept_plans import kept_in
+from planners.core.machine import with_scratchpad
+from planners.core.plan import Plan
+from planners.core.progress import Clock
+from planners.core.registry import FUSION
+from planners.core.units import format_bytes
+from planners.core.weights import weights_of
+from planners.simulator.aim import Aim
+from planners.simulator.check import check
+from planners.simulator.memories import onchip_bytes
+from planners.simulator.simulate import Trace, simulate
+
+SCOPE = "all plans of the problem"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPlan:
+    """A plan that is not joined's own, its value by the objective, and in words which it is."""
+
+    plan: Plan
+    value: float
+    words: str
+
+    @property
+    def fused(self) -> bool:
+        """Whether all of it is fused groups."""
+        return self.plan.planner == FUSION
+
+
+def begun(
+    names: Sequence[str], aim: Aim, budget_bytes: int, wishes: Sequence[Wish], clock: Clock
+) -> OtherPlan | None:
+    """The best of the plans in files and folders that keeps to the wishes; None without any.
+
+    Of a folder those count that a sweep kept there for this graph and budget. Raises `BadInput` for
+    a file that cannot be read, is wrong, or is of another problem.
+    """
+    best: OtherPlan | None = None
+    for path in _files(names, aim, budget_bytes):
+        clock.report(f"reading {path.name}")
+        plan = _of_the_problem(Plan.load(path), path, aim, budget_bytes)
+        try:
+            check(plan)
+            if broken(plan, wishes):
+                continue
+        except InvalidPlan as error:
+            raise BadInput(f"begin: {path} is a plan that does not replay: {error}") from error
+        trace = simulate(plan) if aim.simulated else None
+        value = aim.value(plan, trace)
+        if best is None or aim.better(value, best.value):
+            words = f"the best plan that it began with ({plan.planner})"
+            best = OtherPlan(_claimed(plan, trace, aim), value, words)
+    return best
+
+
+def _files(names: Sequence[str], aim: Aim, budget_bytes: int) -> Iterator[Path]:
+    """The files that are named, and those of the problem in folders."""
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            yield from kept_in(path, aim.floors.graph, budget_bytes)
+        else:
+            yield path
+
+
+def _of_the_problem(plan: Plan, path: Path, aim: Aim, budget_bytes: int) -> Plan:
+    """The plan within the budget. Raises `BadInput` where it is of another problem."""
+    graph, machine = aim.floors.graph, with_scratchpad(aim.floors.machine, budget_bytes)
+    weights = weights_of(plan.graph, plan.program) or aim.floors.weights
+    wrong = ""
+    if plan.graph.digest != graph.digest:
+        wrong = f"another graph ({plan.graph.name}, or in another form)"
+    elif with_scratchpad(plan.machine, budget_bytes) != machine:
+        wrong = f"another machine ({plan.machine.title})"
+    elif weights != aim.floors.weights:
+        wrong = f"weights {weights}, not {aim.floors.weights}"
+    elif plan.times is not None:
+        wrong = "given times of layers"
+    elif (needs := onchip_bytes(plan.program, machine)) > budget_bytes:
+        wrong = f"more memory ({format_bytes(needs)}; the budget is {format_bytes(budget_bytes)})"
+    if wrong:
+        raise BadInput(f"begin: {path} is a plan for {wrong}")
+    return replace(plan, graph=graph, machine=machine, budget_bytes=budget_bytes)
+
+
+def _claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
+    """The plan with what is known of it by what is asked now, whatever its file claims."""
+    moved = plan.claims.offchip_bytes
+    bound = min(aim.floors.compulsory_bytes, moved)
+    latency = None
+    if trace is not None and aim.objective == "latency":
+        latency = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)
+    proven = not latency.gap if latency else aim.objective == "traffic" and bound == moved
+    claims = replace(
+        plan.claims,
+        status="optimal" if proven else "feasible",
+        objective_bytes=moved,
+        bound_bytes=bound,
+    )
+    details = replace(plan.details, latency=latency, tried=(), best=None)
+    return replace(plan, claims=claims, details=details)
