@@ -287,7 +287,8 @@ def _option(name: str, text: str) -> tuple[str, Any] | None:
 def _allowed(key: str, value: Any) -> Any:
     """An option that a link or a visitor's file may set: one that does not name a file of ours."""
     spec = spec_of(key)
-    choices = solver_names() if key == SOLVER else tuple(spec.words) if spec.file else (value,)
+    known = (spec.default, *spec.words) if spec.file else (value,)
+    choices = solver_names() if key == SOLVER else known
     if value not in choices:
         raise ValueError(value)
     return value

@@ -24,6 +24,8 @@ def _row(spec: Spec) -> tuple[str, str, str, str]:
 def _value(spec: Spec, value: object) -> str:
     if value == "":
         return spec.word(value) if spec.words or spec.empty else "none"
+    if value == ():
+        return "none"
     if spec.kind == "size" and isinstance(value, int) and value:
         return format_bytes(value)
     return f"`{value}`"
@@ -43,5 +45,7 @@ def _domain(spec: Spec) -> str:
             return f"{spec.least:g}{most or ' and above'}{unit}"
         case "names":
             return "names with commas between"
+        case "texts":
+            return "files or folders" if spec.file else "texts"
         case _:
             return "text"
