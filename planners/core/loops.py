@@ -111,6 +111,18 @@ def written_of(items: Iterable[Item]) -> int:
     return sum(written_of(i.body) if isinstance(i, Repeat) else 1 for i in items)
 
 
+def first_step(item: Item) -> int:
+    """The timestep of an instruction, or of the first of a loop."""
+    return first_step(item.body[0]) if isinstance(item, Repeat) else item.step
+
+
+def last_step(item: Item) -> int:
+    """The timestep of an instruction, or of the last of a loop."""
+    while isinstance(item, Repeat):
+        *_, item = round_of(item, item.count - 1)
+    return item.step
+
+
 def mapped(items: Iterable[Item], change: Callable[[Instruction], Instruction]) -> Iterator[Item]:
     """The same items with each instruction changed in what does not move."""
     for item in items:

@@ -66,7 +66,7 @@ def begun(
         value = aim.value(plan, trace)
         if best is None or aim.better(value, best.value):
             words = f"the best plan that it began with ({plan.planner})"
-            best = OtherPlan(_claimed(plan, trace, aim), value, words)
+            best = OtherPlan(claimed(plan, trace, aim), value, words)
     return best
 
 
@@ -100,7 +100,7 @@ def _of_the_problem(plan: Plan, path: Path, aim: Aim, budget_bytes: int) -> Plan
     return replace(plan, graph=graph, machine=machine, budget_bytes=budget_bytes)
 
 
-def _claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
+def claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
     """The plan with what is known of it by what is asked now, whatever its file claims."""
     moved = plan.claims.offchip_bytes
     bound = min(aim.floors.compulsory_bytes, moved)

@@ -32,17 +32,19 @@ from typing import Any
 
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import parse, require_known
-from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound, SpillwayError
+from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.progress import Clock, ProgressCallback
-from planners.core.registry import JOINED
+from planners.core.registry import COSMA, JOINED
+from planners.core.registry import planner as find_planner
 from planners.core.services import BEST_OF_PLANNERS
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, IN_PLACE, instead_of
-from planners.joined.begin import OtherPlan, begun
+from planners.joined.begin import OtherPlan, begun, claimed
+from planners.joined.behind import with_slower
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
 from planners.joined.local_search import LocalSearch
@@ -51,8 +53,11 @@ from planners.joined.wishes import KNOWN, unmet
 from planners.simulator.aim import Aim
 from planners.simulator.simulate import simulate
 
+LEAST_S = 0.5
 OWN_SHARE = 0.5
 """Of the time, for joined programs, where the other planners are asked too."""
+FAST_SHARE = 0.8
+"""Of that time, for the scratchpad alone, where there are slower memories behind it."""
 HONOURED = (COUNTED, IN_PLACE)
 GROUPS_NEED = (
     "fused groups need that, and no block runs in a pool of less that was tried; how much joined "
@@ -80,7 +85,7 @@ def plan(
     the others are not asked), `begin` (files of plans made before, or folders of plans that a sweep
     kept: what is returned is never worse than these), `time_limit` in seconds. Parameters count, or
     are read in place where `weights` says so. Raises `BudgetTooSmall` where no planner that is
-    asked has a plan in the budget, `BadInput` for several memories and for plans to begin with that
+    asked has a plan in the budget, `BadInput` for plans to begin with that
     are wrong or of another problem, `WishesConflict` for wishes that contradict each other, and
     `NoPlanFound` where none was found that keeps to them, or, without `others`, in the time.
     """
@@ -90,21 +95,19 @@ def plan(
     require_known(wishes, KNOWN, JOINED)
     require_consistent(wishes, graph, budget_bytes)
     graph.assert_whole_bytes(JOINED)
-    if machine.slower:
-        names = " and ".join(level.name for level in machine.banks)
-        raise BadInput(f"joined plans in one memory, not in {names}: use planner='cosma'")
     weights = instead_of(chosen.weights, HONOURED)
     clock = Clock(chosen.time_limit, progress)
     aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
     others = chosen.others and not wishes
-    known = begun(chosen.begin, aim, budget_bytes, wishes, clock)
+    size = min(budget_bytes, machine.scratchpad_bytes) if machine.slower else budget_bytes
+    known = begun(chosen.begin, aim, size, wishes, clock)
     if known is not None and _met(known.value, aim):
         return known.plan
-    part = clock.share(OWN_SHARE if others else 1.0)
+    part = clock.share((OWN_SHARE if others else 1.0) * (FAST_SHARE if machine.slower else 1.0))
     builder = JoinedBuilder(
         graph,
-        with_scratchpad(machine, budget_bytes),
-        budget_bytes,
+        replace(with_scratchpad(machine, size), slower=()),
+        size,
         chosen.objective,
         part,
         in_place=aim.floors.weights == IN_PLACE,
@@ -117,6 +120,8 @@ def plan(
         if known is None:
             raise unmet(own.lost)
         own = None
+    if own is not None and machine.slower:
+        own = with_slower(own, with_scratchpad(machine, size), aim, clock)
     other, why_none = known, None
     if others and not (own is not None and _met(own.value, aim)):
         try:
@@ -193,16 +198,24 @@ def _asked(
     clock: Clock,
 ) -> OtherPlan:
     """The best plan of the other planners, in the time that is left. Raises `SpillwayError`."""
+    weights = aim.floors.weights
     try:
-        plan = BEST_OF_PLANNERS.function()(
-            graph, machine, budget_bytes, chosen.objective, aim.floors.weights, clock, but=(JOINED,)
-        )
+        if machine.slower:  # Only one of them plans in several memories.
+            options = {"weights": weights, "time_limit": max(LEAST_S, clock.left_s)}
+            plan = find_planner(COSMA).plan(graph, machine, budget_bytes, options, None)
+        else:
+            plan = BEST_OF_PLANNERS.function()(
+                graph, machine, budget_bytes, chosen.objective, weights, clock, but=(JOINED,)
+            )
     except SpillwayError as error:
         if type(error) is not BudgetTooSmall:
             raise
         what = (error.need_bytes, error.have_bytes, error.operator, error.tensors)
         raise BudgetTooSmall(*what, remedy=OTHERS_NEED) from error
-    value = aim.value(plan, simulate(plan) if aim.simulated else None)
+    trace = simulate(plan) if aim.simulated else None
+    value = aim.value(plan, trace)
+    if machine.slower:
+        plan = claimed(plan, trace, aim)
     return OtherPlan(plan, value, f"{plan.planner}, the best of the other planners,")
 
 

@@ -23,7 +23,7 @@ from planners.core.access import share_of_macs
 from planners.core.boxes import common
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph, Operator
-from planners.core.loops import LoopedInstructions, expanded, items_of
+from planners.core.loops import LoopedInstructions, expanded, first_step, items_of
 from planners.core.machine import Machine
 from planners.core.program import (
     AddressSpace,
@@ -334,7 +334,7 @@ class ParameterStream:
         there: dict[Piece, Operand] = {}
         for index, item in enumerate(items):
             for place in loads.get(index, ()):
-                yield from self._loads(_step(item), place, there)
+                yield from self._loads(first_step(item), place, there)
             if isinstance(item, Compute) and any(o.region.offset is None for o in item.reads):
                 reads = (there[o.piece] if o.region.offset is None else o for o in item.reads)
                 yield replace(item, reads=tuple(reads))
@@ -343,7 +343,7 @@ class ParameterStream:
             for place in ends.get(index, ()):
                 for pieces in place.wanted.transfers:
                     for piece in pieces:
-                        yield Release(_step(item), *there.pop(piece))
+                        yield Release(first_step(item), *there.pop(piece))
 
     def _loads(
         self, step: int, place: ParameterPlace, there: dict[Piece, Operand]
@@ -367,8 +367,3 @@ def _numbered(items: Sequence[Item]) -> Iterator[tuple[int, Instruction]]:
                 yield at, each
         else:
             yield at, item
-
-
-def _step(item: Item) -> int:
-    """The timestep of an instruction, or of the first of a loop."""
-    return _step(item.body[0]) if isinstance(item, Repeat) else item.step

@@ -109,8 +109,10 @@ def account(graph: Graph, program: Program) -> Account:
                         if _first(o.piece.box, part)
                     ]
             case Store():
-                moved += item.source.size_bytes
-                continue
+                if item.target.memory in offchip:
+                    moved += item.source.size_bytes
+                    continue
+                placed = [Operand(item.piece, item.target)]
             case Release():
                 live -= item.region.size_bytes
                 continue

@@ -1,0 +1,191 @@
+"""Parameters that come ahead of their time, to a slower memory on chip, where the machine has one.
+
+Loads wait for bytes of the scratchpad while what is there is still read, and the engine that brings
+them stands idle; later it is what all waits for, where the parameters of the last operators are
+larger than the scratchpad. In that time parameters that are read later come to a memory behind the
+scratchpad, in the order of their reads, and go on from there, which is quicker than from off chip.
+How long the engine waits is known from the scoreboard, and is other afterwards: it is done some
+times, as long as it helps.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from planners.core.graph import Graph
+from planners.core.loops import items_of, size_of
+from planners.core.machine import Machine
+from planners.core.program import Item, Load, Program, Region, Release, Repeat
+from planners.core.progress import Clock
+from planners.joined.bank_space import BankPlace, BankSpace
+from planners.simulator.ground.interval import Interval
+from planners.simulator.timing import schedule
+
+TIMES = 6
+"""How often what is waited is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Loads of parameters that are joined: items `[at, stop)`."""
+
+    at: int
+    loads: tuple[Load, ...]
+
+    @property
+    def stop(self) -> int:
+        return self.at + len(self.loads)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(load.source.size_bytes for load in self.loads)
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A transfer that comes in front of an item, to a place in a slower memory."""
+
+    transfer: Transfer
+    before: int
+    place: BankPlace
+
+
+class AheadLoads:
+    """Programs in which more and more parameters come ahead."""
+
+    def __init__(
+        self, graph: Graph, machine: Machine, program: Program, space: BankSpace, clock: Clock
+    ) -> None:
+        self.graph, self.machine, self.program = graph, machine, program
+        self.space, self.clock = space, clock
+        self.items = list(items_of(program))
+        self.transfers = list(self._transfers())
+        self.ahead: dict[int, Ahead] = {}
+
+    def best(self) -> Program:
+        """The quickest of them."""
+        best, found = self.program, schedule(self.program, self.machine)
+        for _ in range(TIMES):
+            began = perf_counter()
+            if not self._more(found):
+                break
+            program, least = self.written(), _seconds(found)
+            found = schedule(program, self.machine)
+            if _seconds(found) >= least:
+                break
+            best = program
+            if perf_counter() - began > self.clock.left_s:
+                break
+        return best
+
+    def _transfers(self) -> Iterator[Transfer]:
+        """Those of parameters, from off chip, outside of loops."""
+        at = 0
+        while at < len(self.items):
+            loads = list[Load]()
+            for item in self.items[at:]:
+                if not isinstance(item, Load) or (loads and not item.joined):
+                    break
+                loads.append(item)
+            if loads and all(self._comes(load) for load in loads):
+                yield Transfer(at, tuple(loads))
+            at += max(1, len(loads))
+
+    def _comes(self, load: Load) -> bool:
+        kind, source = self.graph.tensors[load.piece.tensor].kind, load.source
+        home = source[:2] == (self.machine.parameters, None)
+        return kind == "parameter" and home and load.target.memory not in self.machine.slower
+
+    # ---- where the engine waits --------------------------------------------------------------
+
+    def _more(self, intervals: Sequence[Interval]) -> bool:
+        """Have more come ahead, where its engine waits; whether there was any."""
+        later = deque(t for t in self.transfers if t.at not in self.ahead)
+        known = len(self.ahead)
+        for at, wait_s in self._waits(intervals):
+            while later and later[0].at <= at:
+                later.popleft()
+            while later and (seconds := self._takes_s(later[0])) <= wait_s:
+                first = later[0]
+                place = self.space.find(first.size_bytes, at, first.stop - 1)
+                if place is None or not self._is_nearer(place):
+                    break
+                self.space.take(place)
+                self.ahead[first.at] = Ahead(later.popleft(), at, place)
+                wait_s -= seconds
+        return len(self.ahead) > known
+
+    def _waits(self, intervals: Sequence[Interval]) -> Iterator[tuple[int, float]]:
+        """The items in front of which the engine of loads waits, and for how many seconds."""
+        places = list(self._places())
+        for each in intervals:
+            at = places[each.instruction]
+            if each.engine == "dma_in" and each.stall_s and at >= 0:
+                yield at, each.stall_s
+
+    def _places(self) -> Iterator[int]:
+        """The item in front of which each instruction of the program stands; -1 in loops."""
+        for at, item in self._numbered():
+            if isinstance(item, Repeat):
+                yield from [-1] * size_of((item,))
+            else:
+                yield at
+
+    def _takes_s(self, transfer: Transfer) -> float:
+        """Seconds for a transfer to a slower memory."""
+        latency_s = self.machine.engine("dma_in").latency_s
+        return latency_s + transfer.size_bytes / self._rate(self.machine.parameters)
+
+    def _is_nearer(self, place: BankPlace) -> bool:
+        """Whether what comes from a memory comes quicker than from where parameters live."""
+        return self._rate(place.memory) > self._rate(self.machine.parameters)
+
+    def _rate(self, memory: str) -> float:
+        """Bytes a second that the engine of loads brings from a memory."""
+        engine = self.machine.engine("dma_in")
+        return min(self.machine.memory(memory).read_bytes_per_s, engine.bytes_per_s)
+
+    # ---- the program written -----------------------------------------------------------------
+
+    def written(self) -> Program:
+        """The program in which they come ahead."""
+        return self.space.in_program(self.program, [item for _, item in self._numbered()])
+
+    def _numbered(self) -> Iterator[tuple[int, Item]]:
+        """The items of the program, each with the number of the one that it was or precedes."""
+        before: dict[int, list[Ahead]] = defaultdict(list)
+        for each in self.ahead.values():
+            before[each.before].append(each)
+        moved: dict[int, Region] = {}
+        ends: dict[int, Ahead] = {}
+        for each in self.ahead.values():
+            for number, region in enumerate(_regions(each)):
+                moved[each.transfer.at + number] = region
+            ends[each.transfer.stop - 1] = each
+        for at, item in enumerate(self.items):
+            for each in before[at]:
+                step = item.step if not isinstance(item, Repeat) else 0
+                for load, region in zip(each.transfer.loads, _regions(each), strict=True):
+                    yield at, replace(load, step=step, target=region)
+            if at in moved and isinstance(item, Load):
+                yield at, replace(item, source=moved[at])
+            else:
+                yield at, item
+            if at in ends:
+                for load, region in zip(ends[at].transfer.loads, _regions(ends[at]), strict=True):
+                    yield at, Release(load.step, load.piece, region)
+
+
+def _seconds(intervals: Sequence[Interval]) -> float:
+    return max((each.stop_s for each in intervals), default=0.0)
+
+
+def _regions(ahead: Ahead) -> Iterator[Region]:
+    """Where each of its loads lies in the slower memory."""
+    start = 0
+    for load in ahead.transfer.loads:
+        yield ahead.place.part(start, load.source.size_bytes)
+        start += load.source.size_bytes

@@ -1,0 +1,76 @@
+"""A joined plan on a machine with slower memories on chip behind the scratchpad.
+
+The plan is made for the scratchpad alone. Then what it loads several times and spills goes to the
+slower memories (`nearer`), and, where seconds are asked, parameters come there ahead of their time
+(`ahead`), as far as these have room. The scoreboard decides whether each is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from time import perf_counter
+
+from planners.core.machine import Machine
+from planners.core.plan import Plan
+from planners.core.program import Program
+from planners.core.progress import Clock
+from planners.core.units import format_bytes
+from planners.joined.ahead import AheadLoads
+from planners.joined.bank_space import BankSpace
+from planners.joined.begin import claimed
+from planners.joined.estimates import known_s
+from planners.joined.judge import Judged
+from planners.joined.nearer import nearer
+from planners.simulator.account import account
+from planners.simulator.aim import Aim
+from planners.simulator.moved import moved_bytes
+from planners.simulator.simulate import simulate
+
+
+def with_slower(own: Judged, machine: Machine, aim: Aim, clock: Clock) -> Judged:
+    """The best of a plan and of the same with slower memories of the machine in use."""
+    best = replace(own, plan=replace(own.plan, machine=machine))
+    if known_s(own.plan.program) > clock.left_s:
+        return best
+    for program in _programs(own.plan, machine, aim, clock):
+        plan = replace(best.plan, program=program)
+        moved = account(plan.graph, program)
+        claims = replace(
+            plan.claims,
+            noncompulsory_bytes=moved.traffic_bytes - moved.compulsory_bytes,
+            peak_bytes=moved.peak_bytes,
+            extent_bytes=moved.extent_bytes,
+            objective_bytes=moved.traffic_bytes,
+        )
+        plan = replace(plan, claims=claims)
+        trace = simulate(plan)
+        value = aim.value(plan, trace)
+        if aim.better(value, best.value):
+            plan = replace(claimed(plan, trace, aim), notes=(*own.plan.notes, _told(plan)))
+            best = replace(best, plan=plan, trace=trace, value=value)
+    return best
+
+
+def _programs(plan: Plan, machine: Machine, aim: Aim, clock: Clock) -> Iterator[Program]:
+    """Programs that use slower memories in more and more ways, while there is time."""
+    began = perf_counter()
+    near, space = nearer(plan.graph, machine, plan.program)
+    if space.taken:
+        yield near
+    if aim.objective != "latency" or perf_counter() - began > clock.left_s:
+        return
+    yield AheadLoads(plan.graph, machine, near, space, clock).best()
+    if near is not plan.program and not clock.expired():
+        yield AheadLoads(plan.graph, machine, plan.program, BankSpace(machine), clock).best()
+
+
+def _told(plan: Plan) -> str:
+    """What goes through slower memories."""
+    moved = moved_bytes(plan.program, plan.machine)
+    told = (
+        f"{format_bytes(moved.written[name])} to {name}"
+        for name in plan.machine.slower
+        if moved.written[name]
+    )
+    return f"in slower memories on chip what comes again or ahead of its time: {', '.join(told)}"
