@@ -1,12 +1,12 @@
 """Joined plans run on real numbers in an arena of the budget, beside PyTorch: thirty networks.
 
-    python benchmarks/joined_execute.py [MODEL ...] [--limit 3]
+    python benchmarks/joined_execute.py [MODEL ...] [--limit 3] [--behind 256KiB]
 
 Each at a reduced input, joined alone, by latency in a third of MR, and by traffic in a twelfth of
 it, or the least of its doubles that is enough; weights are random, batch norms calibrated. An error
 is right where it is within twenty times eager PyTorch's own in float32, which is how far that is
-from float64. Printed: what the plan is made of, what runs again, and the error. Ends with 1 where
-one is wrong.
+from float64. `--behind` puts a slower memory of so many bytes behind the scratchpad. Printed: what
+the plan is made of, what runs again, and the error. Ends with 1 where one is wrong.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from joined_memories import machine_of
+
 import planners as sp
 from planners.catalogue.torch_models import random_inputs, random_module
+from planners.core.machine import load_machine
 
 SIDES = {
     64: (
@@ -41,20 +44,20 @@ SIDES = {
 AGAIN = "run again"
 
 
-def planned(graph: sp.Graph, objective: str, limit_s: float) -> sp.Plan:
+def planned(graph: sp.Graph, objective: str, limit_s: float, machine: sp.Machine) -> sp.Plan:
     """A joined plan in a small part of MR in which there is one."""
     whole = sp.budgets(graph, parameters=True).MR
     asked = {"objective": objective, "weights": "counted", "others": False, "time_limit": limit_s}
     for part in (3,) if objective == "latency" else (12, 6, 3):
         with suppress(sp.SpillwayError):
-            return sp.plan(graph, "joined", whole // part, machine="npu_small", **asked)
-    return sp.plan(graph, "joined", whole, machine="npu_small", **asked)
+            return sp.plan(graph, "joined", whole // part, machine, **asked)
+    return sp.plan(graph, "joined", whole, machine, **asked)
 
 
-def run(name: str, side: int, objective: str, limit_s: float) -> bool:
+def run(name: str, side: int, objective: str, limit_s: float, machine: sp.Machine) -> bool:
     """Plan, check and execute one network; whether it came out right."""
     graph = sp.load(name, input_shape=((1, 3, side, side),))
-    plan = planned(graph, objective, limit_s)
+    plan = planned(graph, objective, limit_s, machine)
     budget = plan.budget_bytes
     began = time.perf_counter()
     module = random_module(name, 0, random_inputs(((8, 3, side, side),), 1))
@@ -71,7 +74,8 @@ def run(name: str, side: int, objective: str, limit_s: float) -> bool:
     print(
         f"{name} {side}×{side}, {budget:,} B, {objective}: "
         f"{', '.join(f'{count} {how}' for how, count in hows.items())}"
-        f"{', some run again' if again else ''}; {result.compute_steps} computes; error "
+        f"{', some run again' if again else ''}"
+        f"{', two memories' if plan.slow_memories else ''}; {result.compute_steps} computes; error "
         f"{result.max_abs_error:.2g}, eager's own {own:.2g}{'' if right else ' WRONG'}; "
         f"{time.perf_counter() - began:.1f} s",
         flush=True,
@@ -88,9 +92,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--limit", type=float, default=3.0, help="seconds for a plan")
+    parser.add_argument("--behind", help="size of a slower memory behind the scratchpad")
     chosen = parser.parse_args()
+    machine = load_machine("npu_small")
+    if chosen.behind:
+        machine = machine_of(sp.parse_size(chosen.behind))
     right = [
-        run(name, side, objective, chosen.limit)
+        run(name, side, objective, chosen.limit, machine)
         for name, side in cases(chosen.models)
         for objective in ("latency", "traffic")
     ]

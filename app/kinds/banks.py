@@ -25,21 +25,26 @@ class BanksKind(WholeKind):
         return f"bytes through {' and '.join(plan.slow_memories)}"
 
     def cards(self, shown: Shown) -> list[Card]:
-        fast, *slow = banks_of(shown)
-        used = f"{fast.name}, {fast.extent_bytes / fast.size_bytes:.0%}"
-        all_of_it = f"highest address in use, of {format_bytes(fast.size_bytes)}"
-        return [
-            *(
-                Card(format_bytes(bank.touched_bytes), f"through {bank.name}", "through", THROUGH)
-                for bank in slow
-            ),
-            traffic_card(shown),
-            Card(format_bytes(fast.extent_bytes), f"peak of {used}", "peak", all_of_it),
-            latency_card(shown),
-        ]
+        return cards_of(shown)
 
     def regions(self, shown: Shown) -> Sequence[ShownRegion]:
         return regions_of(shown)
 
     def room(self, shown: Shown, memory: str) -> int:
         return room_in(shown, memory)
+
+
+def cards_of(shown: Shown) -> list[Card]:
+    """What goes through each slow memory, and how much of the fast one is used."""
+    fast, *slow = banks_of(shown)
+    used = f"{fast.name}, {fast.extent_bytes / fast.size_bytes:.0%}"
+    all_of_it = f"highest address in use, of {format_bytes(fast.size_bytes)}"
+    return [
+        *(
+            Card(format_bytes(bank.touched_bytes), f"through {bank.name}", "through", THROUGH)
+            for bank in slow
+        ),
+        traffic_card(shown),
+        Card(format_bytes(fast.extent_bytes), f"peak of {used}", "peak", all_of_it),
+        latency_card(shown),
+    ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import planners as sp
-from app.kinds.kind import Band, Row, Together, fact, link
+from app.kinds.banks import cards_of
+from app.kinds.kind import Band, Card, Row, Together, fact, link
 from app.kinds.whole import WholeKind
+from app.model.banks import regions_of, room_in, several
 from app.model.checked_plan import Shown
 from app.model.groups import members_words
 from app.model.state import group_selection, operator_selection
+from app.model.stream import ShownRegion
 from app.model.stretches import RunStretch
 from app.model.units import seconds_text
 from app.stories.sentence import Sentence
@@ -61,6 +64,15 @@ class JoinedKind(WholeKind):
 
     def aim(self, plan: sp.Plan) -> str:
         return "traffic"
+
+    def cards(self, shown: Shown) -> list[Card]:
+        return cards_of(shown) if several(shown) else super().cards(shown)
+
+    def regions(self, shown: Shown) -> Sequence[ShownRegion]:
+        return regions_of(shown) if several(shown) else super().regions(shown)
+
+    def room(self, shown: Shown, memory: str) -> int:
+        return room_in(shown, memory) if several(shown) else super().room(shown, memory)
 
     def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
         named = {group_selection(ran.name): ran for ran in shown.stretches}

@@ -55,12 +55,8 @@ def held_in(shown: Shown, memory: str) -> Sequence[int]:
     stays = shown.stay_columns
     if not several(shown) or memory not in stays.memories:
         return shown.report.occupancy
-    own = stays.memory == stays.memories.index(memory)
-    change = np.zeros(shown.steps + 1, np.int64)
-    left, right = shown.sides
-    np.add.at(change, left[own], stays.size_bytes[own])
-    np.subtract.at(change, right[own], stays.size_bytes[own])
-    return tuple(change.cumsum()[:-1].tolist())
+    own = stays.at(np.flatnonzero(stays.memory == stays.memories.index(memory)))
+    return tuple(own.held(shown.steps).tolist())
 
 
 def room_in(shown: Shown, memory: str) -> int:

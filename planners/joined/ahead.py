@@ -10,7 +10,7 @@ times, as long as it helps.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -62,7 +62,7 @@ class AheadLoads:
         self.graph, self.machine, self.program = graph, machine, program
         self.space, self.clock = space, clock
         self.items = list(items_of(program))
-        self.transfers = list(self._transfers())
+        self.transfers = self._once([*self._transfers()])
         self.ahead: dict[int, Ahead] = {}
 
     def best(self) -> Program:
@@ -93,6 +93,14 @@ class AheadLoads:
             if loads and all(self._comes(load) for load in loads):
                 yield Transfer(at, tuple(loads))
             at += max(1, len(loads))
+
+    def _once(self, transfers: Sequence[Transfer]) -> list[Transfer]:
+        """Those whose pieces come once: a piece is nowhere twice."""
+        behind = self.machine.slower
+        there = (i for i in self.items if isinstance(i, Load) and i.target.memory in behind)
+        times = Counter(load.piece for transfer in transfers for load in transfer.loads)
+        times.update(load.piece for load in there)
+        return [t for t in transfers if all(times[load.piece] == 1 for load in t.loads)]
 
     def _comes(self, load: Load) -> bool:
         kind, source = self.graph.tensors[load.piece.tensor].kind, load.source

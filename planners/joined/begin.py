@@ -19,7 +19,7 @@ from planners.core.kept_plans import kept_in
 from planners.core.machine import with_scratchpad
 from planners.core.plan import Plan
 from planners.core.progress import Clock
-from planners.core.registry import FUSION
+from planners.core.registry import COSMA, FUSION
 from planners.core.units import format_bytes
 from planners.core.weights import weights_of
 from planners.simulator.aim import Aim
@@ -104,6 +104,8 @@ def claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
     """The plan with what is known of it by what is asked now, whatever its file claims."""
     moved = plan.claims.offchip_bytes
     bound = min(aim.floors.compulsory_bytes, moved)
+    if plan.planner == COSMA and plan.slow_memories:  # Its aim is what goes through these.
+        moved, bound = plan.claims.objective_bytes, 0
     latency = None
     if trace is not None and aim.objective == "latency":
         latency = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)

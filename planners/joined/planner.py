@@ -32,6 +32,7 @@ from typing import Any
 
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import parse, require_known
+from planners.core.details import BestOfForms
 from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
@@ -43,7 +44,7 @@ from planners.core.registry import planner as find_planner
 from planners.core.services import BEST_OF_PLANNERS
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, IN_PLACE, instead_of
-from planners.joined.begin import OtherPlan, begun, claimed
+from planners.joined.begin import OtherPlan, begun
 from planners.joined.behind import with_slower
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
@@ -214,8 +215,9 @@ def _asked(
         raise BudgetTooSmall(*what, remedy=OTHERS_NEED) from error
     trace = simulate(plan) if aim.simulated else None
     value = aim.value(plan, trace)
-    if machine.slower:
-        plan = claimed(plan, trace, aim)
+    if machine.slower:  # What it claims is of its own aim.
+        best = BestOfForms(aim.objective, value, aim.floor, _met(value, aim), forms=2)
+        plan = replace(plan, details=replace(plan.details, best=best))
     return OtherPlan(plan, value, f"{plan.planner}, the best of the other planners,")
 
 

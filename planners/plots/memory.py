@@ -105,12 +105,8 @@ def occupancy(plan: Plan, memory: str | None = None) -> hv.Overlay:
 
 
 def _held_in(plan: Plan, report: CheckReport, name: str) -> tuple[int, ...]:
-    """The bytes of the stays in a memory at each step."""
-    stays = _stays_in(report, name)
-    change = np.zeros(len(plan.program.steps) + 1, np.int64)
-    np.add.at(change, stays.start_step, stays.size_bytes)
-    np.subtract.at(change, stays.stop_step, stays.size_bytes)
-    return tuple(change.cumsum()[:-1].tolist())
+    """The most bytes that a memory holds in each step."""
+    return tuple(_stays_in(report, name).held(len(plan.program.steps)).tolist())
 
 
 def _stays_in(report: CheckReport, name: str) -> StayColumns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from itertools import product
+from itertools import groupby, product
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -43,6 +43,7 @@ from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.memories import check_memories
 from planners.simulator.moved import moved_bytes
 from planners.simulator.timing import schedule
+from tests.random_graphs import random_graph
 from tests.simulator.changed import Case, cases, changed, flat
 
 CHANGES, FEW_CHANGES, LONG = 30, 8, 400
@@ -326,3 +327,21 @@ def halves(box: Box, draw: random.Random) -> list[Box]:
     cut, more = draw.randint(low + 1, high - 1), draw.randint(0, 1)
     sides = (low, min(high, cut + more)), (cut, high)
     return [(*box[:axis], side, *box[axis + 1 :]) for side in sides]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_stays_hold_what_instructions_say_one_by_one(seed: int) -> None:
+    """By definition: the most of what was there when a step began, and after each instruction."""
+    plan = sp.plan(random_graph(seed, 8), "cosma", "MR", schedule="joint", time_limit=5)
+    report, steps = sp.check(plan), len(plan.program.steps)
+    stays = columns_of_stays(list(report.residencies))
+    most, there = [0] * steps, 0
+    by_step = groupby(enumerate(plan.program.instructions), key=lambda each: each[1].step)
+    for step, items in by_step:
+        most[step] = there
+        for number, _ in items:
+            begun, stop = stays.start_instruction <= number, stays.stop_instruction
+            there = int(stays.size_bytes[begun & ((stop > number) | (stop < 0))].sum())
+            most[step] = max(most[step], there)
+    assert stays.held(steps).tolist() == most
+    assert max(most) == report.peak_bytes

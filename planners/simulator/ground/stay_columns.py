@@ -55,6 +55,19 @@ class StayColumns:
         found: Numbers = sizes[self.first[1:]] - sizes[self.first[:-1]]
         return found
 
+    def held(self, steps: int) -> Numbers:
+        """The most bytes that the stays hold at once in each of so many steps."""
+        ended = np.flatnonzero(self.stop_instruction >= 0)
+        size = self.size_bytes
+        change = np.concatenate((-size[ended], size))  # What goes goes first.
+        at = np.concatenate((self.stop_instruction[ended], self.start_instruction))
+        step = np.concatenate((self.stop_step[ended] - 1, self.start_step))
+        order = np.argsort(at, kind="stable")
+        step, sums = step[order], change[order].cumsum()
+        most: Numbers = np.append(0, sums)[np.searchsorted(step, np.arange(steps))]
+        np.maximum.at(most, step, sums)  # Beside what was there when the step began.
+        return most
+
     def at(self, rows: Numbers) -> StayColumns:
         """Some of the stays, in this order."""
         counts = (self.first[1:] - self.first[:-1])[rows]

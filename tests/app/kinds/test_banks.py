@@ -140,3 +140,38 @@ def test_plots_of_a_memory_have_its_size() -> None:
 
 def test_lifetimes_of_all_memories_are_shared_out_again() -> None:
     assert len(lifetimes_csv(shown()).splitlines()) == 1 + len(shown().report.residencies)
+
+
+@cache
+def both_ways() -> Shown:
+    """A joined plan whose spilled pieces and parameters go through a second memory."""
+    options = {"weights": "counted", "others": False, "time_limit": 6}
+    plan = sp.plan(sp.load("mobilenet_v2"), "joined", "128KiB", "stm32h743_psram", **options)
+    return show(json.dumps(plan.to_json()))
+
+
+def test_a_joined_plan_shows_stretches_and_each_memory() -> None:
+    plan, kind = both_ways(), kind_of(both_ways())
+    assert kind.planner == "joined"
+    assert len(plan.stretches) > 1
+    fast, *slow = banks_of(plan)
+    assert [region.name for region in kind.regions(plan)] == [fast.name, *(b.name for b in slow)]
+    assert kind.room(plan, slow[0].name) == slow[0].size_bytes
+    assert next(card.label for card in kind.cards(plan)) == f"through {slow[0].name}"
+    held = {bank.name: held_in(plan, bank.name) for bank in (fast, *slow)}
+    for bank in (fast, *slow):
+        assert 0 < max(held[bank.name]) <= bank.size_bytes
+    together = [*map(sum, zip(*held.values(), strict=True))]
+    assert all(a >= b for a, b in zip(together, plan.report.occupancy, strict=True))
+    assert all(plan.report.occupancy[s] >= max(h[s] for h in held.values()) for s in (0, 50, -1))
+
+
+def test_files_and_plots_of_a_joined_plan_have_each_memory() -> None:
+    plan = both_ways().plan
+    html, notebook = page_html(seen_of(plan)), plan._repr_html_()
+    for bank in banks_of(both_ways()):
+        assert f">{bank.name}</button>" in html
+        assert bank.name in notebook
+        assert plots.address_map(plan, bank.name) is not None
+        bars = plots.occupancy(plan, bank.name).get(0)
+        assert 0 < max(bars.dimension_values("held")) <= bank.size_bytes
