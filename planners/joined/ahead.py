@@ -45,7 +45,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class AheadTransfer:
     """A transfer that comes in front of an item, to a place in a slower memory."""
 
     transfer: Transfer
@@ -63,7 +63,7 @@ class AheadLoads:
         self.space, self.clock = space, clock
         self.items = list(items_of(program))
         self.transfers = self._once([*self._transfers()])
-        self.ahead: dict[int, Ahead] = {}
+        self.ahead: dict[int, AheadTransfer] = {}
 
     def best(self) -> Program:
         """The quickest of them."""
@@ -122,7 +122,7 @@ class AheadLoads:
                 if place is None or not self._is_nearer(place):
                     break
                 self.space.take(place)
-                self.ahead[first.at] = Ahead(later.popleft(), at, place)
+                self.ahead[first.at] = AheadTransfer(later.popleft(), at, place)
                 wait_s -= seconds
         return len(self.ahead) > known
 
@@ -164,11 +164,11 @@ class AheadLoads:
 
     def _numbered(self) -> Iterator[tuple[int, Item]]:
         """The items of the program, each with the number of the one that it was or precedes."""
-        before: dict[int, list[Ahead]] = defaultdict(list)
+        before: dict[int, list[AheadTransfer]] = defaultdict(list)
         for each in self.ahead.values():
             before[each.before].append(each)
         moved: dict[int, Region] = {}
-        ends: dict[int, Ahead] = {}
+        ends: dict[int, AheadTransfer] = {}
         for each in self.ahead.values():
             for number, region in enumerate(_regions(each)):
                 moved[each.transfer.at + number] = region
@@ -191,7 +191,7 @@ def _seconds(intervals: Sequence[Interval]) -> float:
     return max((each.stop_s for each in intervals), default=0.0)
 
 
-def _regions(ahead: Ahead) -> Iterator[Region]:
+def _regions(ahead: AheadTransfer) -> Iterator[Region]:
     """Where each of its loads lies in the slower memory."""
     start = 0
     for load in ahead.transfer.loads:

@@ -18,6 +18,8 @@ The whole method, in the order in which it decides:
    plan gets better by the scoreboard (`judge`); what the next best would have cost is in the plan.
 5. With `others`, the four planners are asked for the rest of the time; the best plan is returned,
    of these and of those that it was given to `begin` with.
+6. On a machine with slower memories on chip, what comes several times or can come ahead of its time
+   goes there (`behind`).
 
 What it claims: bytes are bounded by the compulsory ones, seconds and joules by the floor of the
 problem (`planners.core.floors`) and by loads that come late (`planners.core.late_loads`), whatever
