@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from planners.core.graph import Graph
-from planners.core.loops import items_of, size_of
+from planners.core.loops import first_step, items_of, size_of
 from planners.core.machine import Machine
 from planners.core.program import Item, Load, Program, Region, Release, Repeat
 from planners.core.progress import Clock
@@ -175,9 +175,8 @@ class AheadLoads:
             ends[each.transfer.stop - 1] = each
         for at, item in enumerate(self.items):
             for each in before[at]:
-                step = item.step if not isinstance(item, Repeat) else 0
                 for load, region in zip(each.transfer.loads, _regions(each), strict=True):
-                    yield at, replace(load, step=step, target=region)
+                    yield at, replace(load, step=first_step(item), target=region)
             if at in moved and isinstance(item, Load):
                 yield at, replace(item, source=moved[at])
             else:

@@ -7,10 +7,11 @@ slower memories (`nearer`), and, where seconds are asked, parameters come there 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 
+from planners.constraints.language import Wish, broken
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
@@ -28,28 +29,36 @@ from planners.simulator.moved import moved_bytes
 from planners.simulator.simulate import simulate
 
 
-def with_slower(own: Judged, machine: Machine, aim: Aim, clock: Clock) -> Judged:
-    """The best of a plan and of the same with slower memories of the machine in use."""
+def with_slower(
+    own: Judged, machine: Machine, aim: Aim, wishes: Sequence[Wish], clock: Clock
+) -> Judged:
+    """The best of a plan and of the same with slower memories of the machine in use, that keeps to
+    the wishes as the plan does."""
     best = replace(own, plan=replace(own.plan, machine=machine))
     if known_s(own.plan.program) > clock.left_s:
         return best
     for program in _programs(own.plan, machine, aim, clock):
-        plan = replace(best.plan, program=program)
-        moved = account(plan.graph, program)
-        claims = replace(
-            plan.claims,
-            noncompulsory_bytes=moved.traffic_bytes - moved.compulsory_bytes,
-            peak_bytes=moved.peak_bytes,
-            extent_bytes=moved.extent_bytes,
-            objective_bytes=moved.traffic_bytes,
-        )
-        plan = replace(plan, claims=claims)
-        trace = simulate(plan)
-        value = aim.value(plan, trace)
-        if aim.better(value, best.value):
-            plan = replace(claimed(plan, trace, aim), notes=(*own.plan.notes, _told(plan)))
-            best = replace(best, plan=plan, trace=trace, value=value)
+        other = of_program(own, program, machine, aim)
+        if aim.better(other.value, best.value) and not broken(other.plan, wishes):
+            best = other
     return best
+
+
+def of_program(own: Judged, program: Program, machine: Machine, aim: Aim) -> Judged:
+    """A plan with another program, of a machine with slower memories."""
+    plan = replace(own.plan, machine=machine, program=program)
+    moved = account(plan.graph, program)
+    claims = replace(
+        plan.claims,
+        noncompulsory_bytes=moved.traffic_bytes - moved.compulsory_bytes,
+        peak_bytes=moved.peak_bytes,
+        extent_bytes=moved.extent_bytes,
+        objective_bytes=moved.traffic_bytes,
+    )
+    plan = replace(plan, claims=claims)
+    trace = simulate(plan)
+    plan = replace(claimed(plan, trace, aim), notes=(*plan.notes, _told(plan)))
+    return replace(own, plan=plan, trace=trace, value=aim.value(plan, trace))
 
 
 def _programs(plan: Plan, machine: Machine, aim: Aim, clock: Clock) -> Iterator[Program]:

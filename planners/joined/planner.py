@@ -88,9 +88,9 @@ def plan(
     the others are not asked), `begin` (files of plans made before, or folders of plans that a sweep
     kept: what is returned is never worse than these), `time_limit` in seconds. Parameters count, or
     are read in place where `weights` says so. Raises `BudgetTooSmall` where no planner that is
-    asked has a plan in the budget, `BadInput` for plans to begin with that
-    are wrong or of another problem, `WishesConflict` for wishes that contradict each other, and
-    `NoPlanFound` where none was found that keeps to them, or, without `others`, in the time.
+    asked has a plan in the budget, `BadInput` for plans to begin with that are wrong or of another
+    problem, `WishesConflict` for wishes that contradict each other, and `NoPlanFound` where none
+    was found that keeps to them, or, without `others`, in the time.
     """
     chosen = JoinedOptions.of(options)
     wishes = parse(chosen.wishes, graph)
@@ -124,7 +124,7 @@ def plan(
             raise unmet(own.lost)
         own = None
     if own is not None and machine.slower:
-        own = with_slower(own, with_scratchpad(machine, size), aim, clock)
+        own = with_slower(own, with_scratchpad(machine, size), aim, wishes, clock)
     other, why_none = known, None
     if others and not (own is not None and _met(own.value, aim)):
         try:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import planners as sp
+from planners.constraints.language import broken, parse
 from planners.core.errors import NoPlanFound
 from planners.core.loops import items_of
 from planners.core.machine import MemoryLevel, load_machine
@@ -205,3 +206,14 @@ def _share(one: BankPlace, other: BankPlace) -> bool:
     times = one.first <= other.last and other.first <= one.last
     ends = (one.offset + one.size_bytes, other.offset + other.size_bytes)
     return times and one.offset < ends[1] and other.offset < ends[0]
+
+
+def test_what_is_wished_to_be_spilled_leaves_the_chip() -> None:
+    torch.manual_seed(0)
+    graph = sp.from_torch(Late().eval(), (torch.randn(1, 4, 16, 16),))
+    wish = f"spill {graph.operators[-1].inputs[0]}"
+    for machine in (machine_of(1), machine_of(50_000)):
+        plan = sp.plan(
+            graph, "joined", "MR", machine, 6, objective="traffic", wishes=[wish], **COUNTED
+        )
+        assert not broken(plan, parse([wish], graph))

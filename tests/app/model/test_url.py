@@ -201,7 +201,7 @@ def fitting_option(key: str, spec: Spec) -> st.SearchStrategy[object]:
     if key == SOLVER:
         return st.sampled_from(solver_names())
     if spec.choices or spec.file:
-        return st.sampled_from(spec.choices or tuple(spec.words))
+        return st.sampled_from(spec.choices or tuple(spec.words) or (spec.default,))
     if spec.kind == "flag":
         return st.booleans()
     if spec.kind == "names":
