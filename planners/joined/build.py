@@ -379,6 +379,6 @@ def _key(found: tuple[Stretch, ...], slice_bytes: int) -> tuple[object, ...]:
 
 
 def _share_of_work(graph: Graph, some: Iterable[int], of: Iterable[int]) -> float:
-    """The share of multiply-accumulates that operators have of those of others."""
-    macs = [op.macs for op in graph.operators]
+    """The share of multiply-accumulates that operators have of those of others; each has one."""
+    macs = [max(1, op.macs) for op in graph.operators]
     return sum(macs[p] for p in some) / max(1, sum(macs[p] for p in of))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -14,6 +16,7 @@ from planners.core.program import Compute, Load
 from planners.core.progress import Clock
 from planners.core.weights import weights_of
 from planners.joined.build import MOST_SLICES, SLICES, JoinedBuilder
+from planners.joined.fused import FusedParts
 from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks
@@ -232,6 +235,26 @@ def test_the_first_size_of_slices_is_tried_however_many_parameters_there_are() -
     machine = with_scratchpad(load_machine("npu_small"), budget)
     builder = JoinedBuilder(graph, machine, budget, "latency", Clock(5.0))
     assert next(builder.programs()).slice_bytes == -(-whole // MOST_SLICES)
+
+
+def test_a_network_without_products_has_its_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time is shared by work: where there is none, by the number of operators."""
+
+    class Sums(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.where(x > 0, x, x + 1) * (x + 2)
+
+    graph = sp.from_torch(Sums(), (torch.randn(1, 2, 8, 8),))
+    limits: list[float] = []
+    planned = FusedParts._planned
+
+    def noted(parts: FusedParts, part: sp.Graph, first: int, limit_s: float) -> Any:
+        limits.append(limit_s)
+        return planned(parts, part, first, limit_s)
+
+    monkeypatch.setattr(FusedParts, "_planned", noted)
+    sp.plan(graph, "joined", least_of(graph), time_limit=10, **ALONE)
+    assert min(limits) > 1
 
 
 def test_where_no_block_runs_in_the_pool_all_of_it_runs_in_fused_groups() -> None:
