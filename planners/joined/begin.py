@@ -55,7 +55,7 @@ def begun(
     best: OtherPlan | None = None
     for path in _files(names, aim, budget_bytes):
         clock.report(f"reading {path.name}")
-        plan = _of_the_problem(Plan.load(path), path, aim, budget_bytes)
+        plan = _of_the_problem(_loaded(path), path, aim, budget_bytes)
         try:
             check(plan)
             if broken(plan, wishes):
@@ -78,6 +78,15 @@ def _files(names: Sequence[str], aim: Aim, budget_bytes: int) -> Iterator[Path]:
             yield from kept_in(path, aim.floors.graph, budget_bytes)
         else:
             yield path
+
+
+def _loaded(path: Path) -> Plan:
+    """The plan of a file. Raises `BadInput` that names it."""
+    try:
+        return Plan.load(path)
+    except BadInput as error:
+        told = str(error)
+        raise BadInput(told if str(path) in told else f"begin: {path}: {told}") from error
 
 
 def _of_the_problem(plan: Plan, path: Path, aim: Aim, budget_bytes: int) -> Plan:

@@ -115,6 +115,7 @@ def test_what_a_file_claims_to_have_proven_counts_for_nothing(
         ("weights", "weights counted, not in-place"),
         ("budget", "more memory"),
         ("program", "does not replay"),
+        ("plan", "other.json: malformed plan: missing 'graph'"),
         ("text", "not JSON"),
         ("nothing", "cannot read"),
     ],
@@ -137,6 +138,9 @@ def test_what_is_wrong_with_a_plan_is_said(
         data["program"]["instructions"].pop(0)
         path = tmp_path / "cut.json"
         path.write_text(json.dumps(data))
+    elif what == "plan":
+        path = tmp_path / "other.json"
+        path.write_text('{"format": "spillway-plan", "version": 2}')
     elif what == "text":
         path = tmp_path / "text.json"
         path.write_text("{")
