@@ -362,7 +362,7 @@ class JoinedBuilder:
         own = range(stretch.first, stretch.stop)
         unknown = self.fused.unknown(found)
         rest = {p for s in unknown for p in range(s.first, s.stop)} | {*own}
-        share = _share_of_work(self.graph, own, rest)
+        share = _share_of_work(self.graph, own, rest) if self.larger else len(own) / len(rest)
         alone = (stretch.first, stretch.stop) == self.whole  # It is written once, by fusion itself.
         own_s = JUDGED_S * len(self.graph.operators)
         made_s = own_s if alone else sum(map(self._written_s, found))
