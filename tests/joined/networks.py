@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import nn
 
 import planners as sp
+from planners.core.machine import MemoryLevel, load_machine
 
 
 class Narrowing(nn.Module):
@@ -102,3 +105,27 @@ class Crossed(nn.Module):
         scaled = [each * each.mean((2, 3), keepdim=True) for each in wide]
         near = [layer(each) for layer, each in zip(self.narrow, scaled, strict=True)]
         return self.down(near[0] + near[1])
+
+
+def late_weights() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A module whose last layer has more weights than the ones before, behind all other work."""
+    torch.manual_seed(0)
+    module = nn.Sequential(
+        *(nn.Conv2d(16, 16, 3, padding=1) for _ in range(4)),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(16, 4000),
+    ).eval()
+    return module, (torch.randn(1, 16, 48, 48),)
+
+
+def machine_of(behind_bytes: int) -> sp.Machine:
+    """A small NPU with a memory between scratchpad and host, four times as quick as the host."""
+    one = load_machine("npu_small")
+    level = MemoryLevel("l2", behind_bytes, 32e9, 32e9, 8.0, 8.0)
+    engines = tuple(
+        replace(engine, bytes_per_s=32e9) if engine.name.startswith("dma") else engine
+        for engine in one.engines
+    )
+    memories = (one.memories[0], level, *one.memories[1:])
+    return replace(one, memories=memories, engines=engines, slower=("l2",), sources={})

@@ -14,7 +14,6 @@ import planners as sp
 from planners.constraints.language import broken, parse
 from planners.core.errors import NoPlanFound
 from planners.core.loops import items_of
-from planners.core.machine import MemoryLevel, load_machine
 from planners.core.program import Repeat
 from planners.core.progress import Clock
 from planners.joined.ahead import AheadLoads
@@ -23,23 +22,11 @@ from planners.joined.nearer import nearer
 from planners.simulator.account import account
 from planners.simulator.simulate import simulate
 from tests.cases import cases
-from tests.joined.networks import narrowing
+from tests.joined.networks import late_weights, machine_of, narrowing
 from tests.random_modules import random_case
 
 COUNTED: dict[str, Any] = {"weights": "counted"}
 ALONE: dict[str, Any] = {**COUNTED, "others": False}
-
-
-def machine_of(behind_bytes: int) -> sp.Machine:
-    """A small NPU with a memory between scratchpad and host, four times as quick as the host."""
-    one = load_machine("npu_small")
-    level = MemoryLevel("l2", behind_bytes, 32e9, 32e9, 8.0, 8.0)
-    engines = tuple(
-        replace(engine, bytes_per_s=32e9) if engine.name.startswith("dma") else engine
-        for engine in one.engines
-    )
-    memories = (one.memories[0], level, *one.memories[1:])
-    return replace(one, memories=memories, engines=engines, slower=("l2",), sources={})
 
 
 @pytest.mark.parametrize("seed", range(cases(12)))
@@ -127,14 +114,7 @@ def test_where_nothing_has_room_the_program_stays() -> None:
 
 def test_parameters_come_ahead_of_their_time_while_the_engine_waits() -> None:
     """Those of the last layer are larger than the scratchpad: they come when all else is done."""
-    torch.manual_seed(0)
-    module = nn.Sequential(
-        *(nn.Conv2d(16, 16, 3, padding=1) for _ in range(4)),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Linear(16, 4000),
-    ).eval()
-    inputs = (torch.randn(1, 16, 48, 48),)
+    module, inputs = late_weights()
     graph = sp.from_torch(module, inputs)
     plan = sp.plan(graph, "joined", 60_000, machine_of(1), 4, improve=False, **ALONE)
     before = simulate(plan).makespan_s
