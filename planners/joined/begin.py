@@ -13,21 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planners.constraints.language import Wish, broken
-from planners.core.details import LatencyClaim
 from planners.core.errors import BadInput, InvalidPlan
 from planners.core.kept_plans import kept_in
 from planners.core.machine import with_scratchpad
 from planners.core.plan import Plan
 from planners.core.progress import Clock
-from planners.core.registry import COSMA, FUSION
+from planners.core.registry import FUSION
 from planners.core.units import format_bytes
 from planners.core.weights import weights_of
+from planners.joined.claimed import claimed
 from planners.simulator.aim import Aim
 from planners.simulator.check import check
 from planners.simulator.memories import onchip_bytes
-from planners.simulator.simulate import Trace, simulate
-
-SCOPE = "all plans of the problem"
+from planners.simulator.simulate import simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +105,3 @@ def _of_the_problem(plan: Plan, path: Path, aim: Aim, budget_bytes: int) -> Plan
     if wrong:
         raise BadInput(f"begin: {path} is a plan for {wrong}")
     return replace(plan, graph=graph, machine=machine, budget_bytes=budget_bytes)
-
-
-def claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
-    """The plan with what is known of it by what is asked now, whatever its file claims."""
-    moved = plan.claims.offchip_bytes
-    bound = min(aim.floors.compulsory_bytes, moved)
-    if plan.planner == COSMA and plan.slow_memories:  # Its aim is what goes through these.
-        moved, bound = plan.claims.objective_bytes, 0
-    latency = None
-    if trace is not None and aim.objective == "latency":
-        latency = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)
-    proven = not latency.gap if latency else aim.objective == "traffic" and bound == moved
-    claims = replace(
-        plan.claims,
-        status="optimal" if proven else "feasible",
-        objective_bytes=moved,
-        bound_bytes=bound,
-    )
-    details = replace(plan.details, latency=latency, tried=(), best=None)
-    return replace(plan, claims=claims, details=details)

@@ -19,7 +19,7 @@ from planners.core.progress import Clock
 from planners.core.units import format_bytes
 from planners.joined.ahead import AheadLoads
 from planners.joined.bank_space import BankSpace
-from planners.joined.begin import claimed
+from planners.joined.claimed import claimed
 from planners.joined.estimates import known_s
 from planners.joined.judge import Judged
 from planners.joined.nearer import nearer

@@ -14,8 +14,8 @@ from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.registry import JOINED
 from planners.core.units import format_bytes
-from planners.joined.begin import SCOPE
 from planners.joined.build import JoinedBuilder, JoinedProgram
+from planners.joined.claimed import SCOPE
 from planners.joined.options import JoinedOptions
 from planners.joined.stretches import Stretch
 from planners.simulator.account import account
