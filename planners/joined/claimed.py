@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planners.core.details import LatencyClaim
+from planners.core.details import BestOfForms, LatencyClaim
 from planners.core.plan import Plan
 from planners.core.registry import COSMA
 from planners.simulator.aim import Aim
@@ -17,9 +17,12 @@ def claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
     """The plan with what is known of it by what is asked now, whatever its file claims."""
     moved = plan.claims.offchip_bytes
     bound = min(aim.floors.compulsory_bytes, moved)
+    best = latency = None
     if plan.planner == COSMA and plan.slow_memories:  # Its aim is what goes through these.
         moved, bound = plan.claims.objective_bytes, 0
-    latency = None
+        value = aim.value(plan, trace)
+        met = not aim.better(aim.floor, value)
+        best = BestOfForms(aim.objective, value, aim.floor, met, forms=1)
     if trace is not None and aim.objective == "latency":
         latency = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)
     proven = not latency.gap if latency else aim.objective == "traffic" and bound == moved
@@ -29,5 +32,5 @@ def claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
         objective_bytes=moved,
         bound_bytes=bound,
     )
-    details = replace(plan.details, latency=latency, tried=(), best=None)
+    details = replace(plan.details, latency=latency, tried=(), best=best)
     return replace(plan, claims=claims, details=details)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -197,3 +198,18 @@ def test_what_is_wished_to_be_spilled_leaves_the_chip() -> None:
             graph, "joined", "MR", machine, 6, objective="traffic", wishes=[wish], **COUNTED
         )
         assert not broken(plan, parse([wish], graph))
+
+
+def test_a_plan_of_whole_tensors_to_begin_with_is_proven_by_what_is_asked(tmp_path: Path) -> None:
+    """Its own aim is the bytes through slower memories; what is asked here is traffic."""
+    torch.manual_seed(0)
+    graph = sp.from_torch(Wide().eval(), (torch.randn(1, 8, 32, 32),))
+    machine = machine_of(200_000)
+    whole = sp.plan(graph, "cosma", 2_000, machine, 4, **COUNTED)
+    whole.save(tmp_path / "whole.json")
+    options = {**ALONE, "objective": "traffic", "begin": str(tmp_path / "whole.json")}
+    plan = sp.plan(graph, "joined", 2_000, machine, 2, **options)
+    assert plan.planner == "cosma"
+    assert plan.details.best
+    assert plan.details.best.proven
+    assert plan.claims.status == "feasible"
