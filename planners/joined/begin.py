@@ -47,13 +47,19 @@ def begun(
 ) -> OtherPlan | None:
     """The best of the plans in files and folders that keeps to the wishes; None without any.
 
-    Of a folder those count that a sweep kept there for this graph and budget. Raises `BadInput` for
-    a file that cannot be read, is wrong, or is of another problem.
+    Of a folder those count that a sweep kept there for this problem: others are passed over.
+    Raises `BadInput` for a file that cannot be read or is wrong, and for one that is named and is
+    of another problem.
     """
     best: OtherPlan | None = None
-    for path in _files(names, aim, budget_bytes):
+    for path, kept in _files(names, aim, budget_bytes):
         clock.report(f"reading {path.name}")
-        plan = _of_the_problem(_loaded(path), path, aim, budget_bytes)
+        plan = _loaded(path)
+        if other := _other_problem(plan, aim, budget_bytes):
+            if kept:
+                continue
+            raise BadInput(f"begin: {path} is a plan for {other}")
+        plan = _of_the_budget(plan, aim, budget_bytes)
         try:
             check(plan)
             if broken(plan, wishes):
@@ -68,14 +74,15 @@ def begun(
     return best
 
 
-def _files(names: Sequence[str], aim: Aim, budget_bytes: int) -> Iterator[Path]:
-    """The files that are named, and those of the problem in folders."""
+def _files(names: Sequence[str], aim: Aim, budget_bytes: int) -> Iterator[tuple[Path, bool]]:
+    """The files that are named, and those that a folder keeps of the graph (True)."""
     for name in names:
         path = Path(name)
         if path.is_dir():
-            yield from kept_in(path, aim.floors.graph, budget_bytes)
+            for kept in kept_in(path, aim.floors.graph, budget_bytes):
+                yield kept, True
         else:
-            yield path
+            yield path, False
 
 
 def _loaded(path: Path) -> Plan:
@@ -87,21 +94,24 @@ def _loaded(path: Path) -> Plan:
         raise BadInput(told if str(path) in told else f"begin: {path}: {told}") from error
 
 
-def _of_the_problem(plan: Plan, path: Path, aim: Aim, budget_bytes: int) -> Plan:
-    """The plan within the budget. Raises `BadInput` where it is of another problem."""
+def _other_problem(plan: Plan, aim: Aim, budget_bytes: int) -> str:
+    """Which other problem the plan is for, in words; empty where it is of this one."""
     graph, machine = aim.floors.graph, with_scratchpad(aim.floors.machine, budget_bytes)
     weights = weights_of(plan.graph, plan.program) or aim.floors.weights
-    wrong = ""
     if plan.graph.digest != graph.digest:
-        wrong = f"another graph ({plan.graph.name}, or in another form)"
-    elif with_scratchpad(plan.machine, budget_bytes) != machine:
-        wrong = f"another machine ({plan.machine.title})"
-    elif weights != aim.floors.weights:
-        wrong = f"weights {weights}, not {aim.floors.weights}"
-    elif plan.times is not None:
-        wrong = "given times of layers"
-    elif (needs := onchip_bytes(plan.program, machine)) > budget_bytes:
-        wrong = f"more memory ({format_bytes(needs)}; the budget is {format_bytes(budget_bytes)})"
-    if wrong:
-        raise BadInput(f"begin: {path} is a plan for {wrong}")
-    return replace(plan, graph=graph, machine=machine, budget_bytes=budget_bytes)
+        return f"another graph ({plan.graph.name}, or in another form)"
+    if with_scratchpad(plan.machine, budget_bytes) != machine:
+        return f"another machine ({plan.machine.title})"
+    if weights != aim.floors.weights:
+        return f"weights {weights}, not {aim.floors.weights}"
+    if plan.times is not None:
+        return "given times of layers"
+    if (needs := onchip_bytes(plan.program, machine)) > budget_bytes:
+        return f"more memory ({format_bytes(needs)}; the budget is {format_bytes(budget_bytes)})"
+    return ""
+
+
+def _of_the_budget(plan: Plan, aim: Aim, budget_bytes: int) -> Plan:
+    """A plan of the problem, within the budget."""
+    machine = with_scratchpad(aim.floors.machine, budget_bytes)
+    return replace(plan, graph=aim.floors.graph, machine=machine, budget_bytes=budget_bytes)

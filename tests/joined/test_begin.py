@@ -162,6 +162,16 @@ def test_a_sweep_keeps_plans_to_begin_with(graph: sp.Graph, tmp_path: Path) -> N
     assert table["offchip_bytes"][0] <= best
 
 
+def test_kept_plans_of_another_problem_are_passed_over(graph: sp.Graph, tmp_path: Path) -> None:
+    """`overlap` reads weights in place: in a sweep with weights counted its plans are kept too."""
+    size = 2 * BUDGET
+    sp.sweep(graph, ["fusion", "overlap"], size, time_limit=4, plans=tmp_path, **COUNTED)
+    fused, in_place = (sp.Plan.load(path) for path in kept_in(tmp_path, graph, size))
+    assert (fused.planner, in_place.planner) == ("fusion", "overlap")
+    plan = sp.plan(graph, "joined", size, begin=str(tmp_path), time_limit=0.001, **ALONE)
+    assert traffic(plan) <= traffic(fused)
+
+
 def test_a_folder_that_cannot_be_written_is_said_at_once(graph: sp.Graph, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
