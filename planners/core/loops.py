@@ -132,6 +132,19 @@ def mapped(items: Iterable[Item], change: Callable[[Instruction], Instruction]) 
             yield change(item)
 
 
+def among(items: Iterable[Item], wanted: Callable[[Instruction], bool]) -> Iterator[Item]:
+    """The items that are wanted, by what does not move in them; loops of the rest are left out."""
+    for item in items:
+        if isinstance(item, Repeat):
+            pairs = zip(item.body, item.moves, strict=True)
+            kept = [(one, move) for each, move in pairs for one in among([each], wanted)]
+            if kept:
+                body, moves = zip(*kept, strict=True)
+                yield Repeat(item.count, body, moves)
+        elif wanted(item):
+            yield item
+
+
 # ---- movement --------------------------------------------------------------------------------
 
 

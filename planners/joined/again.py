@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from planners.core.graph import Graph, Operator, Part
-from planners.core.loops import LoopedInstructions, expanded, items_of, mapped
+from planners.core.loops import LoopedInstructions, among, expanded, items_of, mapped
 from planners.core.program import (
     Compute,
     Instruction,
@@ -127,9 +127,21 @@ def of_originals(program: Program, names: Mapping[str, str]) -> Program | None:
     """
     both = PartNames(names, names)
     items = tuple(mapped(items_of(program), partial(of_names, names=both)))
-    if _is_twice(expanded(items), {*names.values()}):
+    originals = {*names.values()}
+    if _is_twice(expanded(among(items, partial(_is_about, names=originals))), originals):
         return None
     return replace(program, instructions=LoopedInstructions(items))
+
+
+def _is_about(item: Instruction, names: set[str]) -> bool:
+    """Whether an instruction has a piece of these tensors."""
+    match item:
+        case Load() | Release():
+            return item.piece.tensor in names
+        case Compute():
+            return any(operand.piece.tensor in names for operand in (*item.reads, *item.writes))
+        case _:
+            return False
 
 
 def _is_twice(instructions: Iterable[Instruction], names: set[str]) -> bool:

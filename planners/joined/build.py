@@ -17,6 +17,7 @@ from time import perf_counter
 from planners.constraints.language import Wish
 from planners.core.graph import Graph
 from planners.core.machine import Machine
+from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.writing import GRACE_S
@@ -77,7 +78,7 @@ class JoinedBuilder:
 
     `alone`: no other planner is asked, so that fused groups are better than nothing. `marks`: the
     positions between which blocks lie, where they are not those of the graph in its own order.
-    `given`: a program of all of the network as fused groups, where one is known.
+    `given`: a plan of all of the network as fused groups, where one is known.
     """
 
     graph: Graph
@@ -89,7 +90,7 @@ class JoinedBuilder:
     alone: bool = True
     wishes: tuple[Wish, ...] = ()
     marks: tuple[int, ...] = ()
-    given: Program | None = None
+    given: Plan | None = None
     levels: KnownLevels = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
     most_fused_s: float = inf
@@ -103,8 +104,7 @@ class JoinedBuilder:
     @cached_property
     def fused(self) -> FusedParts:
         """Parts of the network as fused groups."""
-        known = {} if self.given is None else {self.whole: FusedPart(self.given)}
-        return FusedParts(*self._problem, known={**known})
+        return FusedParts(*self._problem, given=self.given)
 
     @cached_property
     def spilled(self) -> SpilledParts:

@@ -40,6 +40,9 @@ FIRST_SHARE = 0.6
 not seconds that count: few of them make a plan quicker."""
 ALONE_SHARE = 0.7
 """Of a part's time, where bytes count, for groups without tensors on chip between them."""
+AGAIN_SHARE = 0.25
+"""Of all the time that is left, for a plan with one more chain that runs again: what is found in
+longer is longer to write and to judge too."""
 SEVERAL = 3.0
 """Time is kept for more than one way to plan a part where there is so many times what one takes,
 about."""
@@ -72,6 +75,8 @@ class FusedParts:
     wishes: tuple[Wish, ...] = ()
     in_place: bool = False
     copies: bool = True
+    given: Plan | None = None
+    """Of all of the network, made before: it is not searched again."""
     known: dict[tuple[int, int], FusedPart | None] = field(default_factory=dict)
     alike: dict[Hashable, tuple[PartLook, FusedPart]] = field(default_factory=dict)
     """Of parts by their looks: of those that are alike one is planned."""
@@ -125,6 +130,8 @@ class FusedParts:
         once_s = found_s(stretch) + written_s(self.graph, stretch, self.budget_bytes)
         several = limit_s > SEVERAL * once_s
         share = FIRST_SHARE if again and several and self.objective != "latency" else 1.0
+        if whole and self.given is not None:
+            return self._with_copies(part, self.given, again, once_s, limit_s)
         try:
             plan = self._better_of_two(part, share * limit_s, ALONE_SHARE if several else 1.0)
         except WishesConflict as error:
@@ -137,7 +144,8 @@ class FusedParts:
             return found
         except SpillwayError:
             return None
-        return self._with_copies(part, plan, again, began, limit_s)
+        took_s = perf_counter() - began
+        return self._with_copies(part, plan, again, took_s, limit_s - took_s)
 
     def _around(
         self, part: Graph, first: int, error: BudgetTooSmall, limit_s: float
@@ -197,10 +205,11 @@ class FusedParts:
         return boxes.program(self.grids[look])
 
     def _with_copies(
-        self, part: Graph, plan: Plan, again: list[ChainAgain], began: float, limit_s: float
+        self, part: Graph, plan: Plan, again: list[ChainAgain], took_s: float, limit_s: float
     ) -> FusedPart:
-        """The part with each chain run again that makes it better, while there is time."""
-        took_s = perf_counter() - began
+        """The part with each chain run again that makes it better, while there is as much time as
+        its plan without copies took."""
+        began = perf_counter()
         worth, chosen, found = self._worth(plan), list[ChainAgain](), FusedPart(plan.program)
         for chain in again:
             left_s = limit_s - (perf_counter() - began)
@@ -208,10 +217,12 @@ class FusedParts:
                 break
             network, names = with_copies(part, [*chosen, chain])
             with suppress(SpillwayError):
-                other = self._plan(network, left_s)
+                other = self._plan(network, min(left_s, AGAIN_SHARE * self.clock.left_s))
                 value = self._worth(other)
+                if value >= worth * (1 - CLOSE) or self._much_longer(other.program, found.program):
+                    continue
                 program = of_originals(other.program, names)
-                if program is not None and value < worth * (1 - CLOSE):
+                if program is not None:
                     told = tuple(names[op.name] for op in network.operators if op.name in names)
                     worth, found = value, FusedPart(program, told)
                     chosen.append(chain)
@@ -230,14 +241,15 @@ class FusedParts:
             return alone
         with suppress(SpillwayError):
             other = self._plan(part, left_s)
-            if self._worth(other) < self._worth(alone) and not self._much_longer(other, alone):
+            if self._worth(other) < self._worth(alone) and not self._much_longer(
+                other.program, alone.program
+            ):
                 return other
         return alone
 
-    def _much_longer(self, plan: Plan, other: Plan) -> bool:
-        """Whether a plan takes longer to be judged than another, and than there is time."""
-        left_s = self.clock.left_s + GRACE_S
-        return known_s(plan.program) > max(left_s, known_s(other.program))
+    def _much_longer(self, program: Program, other: Program) -> bool:
+        """Whether a program takes longer to be judged than another, and than there is time."""
+        return known_s(program) > max(self.clock.left_s + GRACE_S, known_s(other))
 
     def _plan(self, part: Graph, limit_s: float, *, joint: bool = True) -> Plan:
         options: dict[str, Any] = {

@@ -116,7 +116,7 @@ def plan(
         in_place=aim.floors.weights == IN_PLACE,
         alone=chosen.fallback and not others,
         wishes=wishes,
-        given=known.plan.program if known and known.fused and weights == COUNTED else None,
+        given=known.plan if known and known.fused and weights == COUNTED else None,
     )
     own = _best(builder, aim, chosen)
     if own is not None and own.lost:

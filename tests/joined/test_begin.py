@@ -69,7 +69,7 @@ def test_fused_groups_it_began_with_are_among_its_own_ways(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("fused groups of all of the network were searched again")
 
-    monkeypatch.setattr("planners.joined.fused.FusedParts._planned", refuse)
+    monkeypatch.setattr("planners.joined.fused.FusedParts._better_of_two", refuse)
     given = {**ALONE, "improve": False, "begin": str(tmp_path / "groups.json")}
     plan = sp.plan(graph, "joined", least, time_limit=4, **given)
     assert traffic(plan) <= traffic(groups)
