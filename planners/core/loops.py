@@ -133,16 +133,26 @@ def mapped(items: Iterable[Item], change: Callable[[Instruction], Instruction]) 
 
 
 def among(items: Iterable[Item], wanted: Callable[[Instruction], bool]) -> Iterator[Item]:
-    """The items that are wanted, by what does not move in them; loops of the rest are left out."""
+    """The items that are wanted, by what does not move in them; loops of none are left out."""
     for item in items:
-        if isinstance(item, Repeat):
-            pairs = zip(item.body, item.moves, strict=True)
-            kept = [(one, move) for each, move in pairs for one in among([each], wanted)]
-            if kept:
-                body, moves = zip(*kept, strict=True)
-                yield Repeat(item.count, body, moves)
-        elif wanted(item):
-            yield item
+        found = _wanted(item, (), wanted)
+        if found is not None:
+            yield found[0]
+
+
+def _wanted(
+    item: Item, moves: tuple[Move, ...], wanted: Callable[[Instruction], bool]
+) -> tuple[Item, tuple[Move, ...]] | None:
+    """What of an item is wanted, and how that moves in each of the loops around it."""
+    if not isinstance(item, Repeat):
+        return (item, moves) if wanted(item) else None
+    around = zip(*(moves_of(move) for move in (item.moves, *moves)), strict=True)
+    tried = [_wanted(*one, wanted) for one in zip(item.body, around, strict=True)]
+    kept = [one for one in tried if one is not None]
+    if not kept:
+        return None
+    own, *outer = zip(*(m for _, m in kept), strict=True)
+    return Repeat(item.count, tuple(i for i, _ in kept), own), tuple(outer)
 
 
 # ---- movement --------------------------------------------------------------------------------

@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
-from planners.core.loops import LoopedInstructions, expanded, items_of, numbers, rolled, size_of
+from planners.core.loops import (
+    LoopedInstructions,
+    among,
+    expanded,
+    items_of,
+    numbers,
+    rolled,
+    size_of,
+)
 from planners.core.plan import Plan
-from planners.core.program import Barrier, Compute, Piece, Region, Release, Repeat
+from planners.core.program import Barrier, Compute, Load, Piece, Region, Release, Repeat
 from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator import check
 from planners.simulator.check import replay
@@ -90,6 +99,25 @@ def test_rounds_are_rolled_and_unrolled() -> None:
         items = tuple(rolled(rounds))
         assert list(expanded(items)) == [item for each in rounds for item in each]
         assert size_of(items) == 2 * len(rounds)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_of_a_loop_is_some_of_its_rounds(name: str) -> None:
+    """Those that load, those of one operator, and none: loops within loops too."""
+    items = tuple(items_of(cases()[name][1]))
+    operators = {i.operator for i in expanded(items) if isinstance(i, Compute)}
+
+    def of(item: Any, operator: str) -> bool:
+        return isinstance(item, Compute) and item.operator == operator
+
+    for wanted in (
+        lambda item: isinstance(item, Load),
+        *(partial(of, operator=each) for each in sorted(operators)),
+        lambda _: False,
+    ):
+        some = tuple(among(items, wanted))
+        assert list(expanded(some)) == [item for item in expanded(items) if wanted(item)]
+    assert not some
 
 
 def test_loops_come_back_from_a_file() -> None:
