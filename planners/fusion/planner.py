@@ -52,7 +52,7 @@ from planners.core.writing import GRACE_S, for_search, longest_s, unwritten
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.recent import group_model
-from planners.fusion.emit.coarser import short_enough
+from planners.fusion.emit.coarser import PlacedGroup, short_enough, traffic_of
 from planners.fusion.emit.program import LaidGroup, emit, lay_out
 from planners.fusion.joint.constrained import wished_jointly
 from planners.fusion.joint.planner import JointFusion
@@ -70,7 +70,7 @@ from planners.simulator.account import account
 
 SEARCH = "downset search"
 READ_S = 1e-3  # An operator, about, of a program that is written, checked and timed already.
-CHECKED_SHARE = 0.5  # Of the time, to write a program: as much is to check it.
+CHECKED_SHARE = 0.7  # Of the time, to write a program: the rest is to check it.
 JOINT_SHARE = 0.4  # Of the time, for least traffic where latency is wanted, jointly.
 SUMS_SHARE = 0.3  # Of the time, for groups alone beside those with tensors between them.
 BOUND_ALONE = (
@@ -171,9 +171,10 @@ def plan_partition(
     groups = [(model.group(mask), way) for mask, way in zip(found.groups, ways, strict=True)]
     ahead = chosen.double_buffer
     laid = lay_out(graph, groups, budget_bytes, double_buffer=ahead)
-    laid = short_enough(model, laid, found.groups, budget_bytes, clock, double_buffer=ahead)
-    traffic = sum(each.plan.traffic_bytes for each in laid)
-    return _finished(model, laid, (traffic, found.bound_bytes), budget_bytes, chosen, clock)
+    placed = [PlacedGroup(*pair, 0, budget_bytes) for pair in zip(laid, found.groups, strict=True)]
+    laid = short_enough(model, placed, clock, double_buffer=ahead)
+    costs = (traffic_of(laid), found.bound_bytes)
+    return _finished(model, laid, costs, budget_bytes, chosen, clock)
 
 
 def _plan_by_latency(
@@ -198,8 +199,7 @@ def _plan_by_latency(
         if seconds < found.plan.seconds:
             return _claimed(kept, claim, bound, clock)
     laid, program = found.plan.laid, found.plan.program
-    traffic = sum(each.plan.traffic_bytes for each in laid)
-    plan = _finished(model, laid, (traffic, bound), budget_bytes, chosen, clock, program)
+    plan = _finished(model, laid, (traffic_of(laid), bound), budget_bytes, chosen, clock, program)
     plan = replace(plan, notes=(*plan.notes, found.note))
     return _claimed(plan, claim, bound, clock)
 

@@ -14,6 +14,7 @@ from planners.core.masks import bits
 from planners.core.plan import Claims, Plan
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.coarser import shortened, traffic_of
 from planners.fusion.emit.program import emit
 from planners.fusion.joint.addresses import lay_out_jointly
 from planners.fusion.joint.planner import lower_bounds
@@ -67,29 +68,36 @@ class Anything:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_stays_on_chip_is_computed_as_pytorch_does(name: str, seed: int) -> None:
+@pytest.mark.parametrize("coarser", [False, True])
+def test_whatever_stays_on_chip_is_computed_as_pytorch_does(
+    name: str, seed: int, coarser: bool
+) -> None:
     module, inputs = CASES[name]
     graph = graph_of(name)
     budget = 3 * sum(graph.size_bytes(t) for t in graph.tensors)
     anything = Anything(graph, budget, seed)
     route = anything.route()
-    laid = lay_out_jointly(anything.model, anything.costs, route.legs, budget, Clock(60))
-    assert laid is not None
+    placed = lay_out_jointly(anything.model, anything.costs, route.legs, budget, Clock(60))
+    assert placed is not None
+    laid = tuple(each.laid for each in placed)
+    if coarser:
+        laid = shortened(anything.model, placed, 0, Clock(60), ahead=True)
+    cost_bytes = route.cost_bytes + traffic_of(laid) - traffic_of([each.laid for each in placed])
     program = emit(graph, with_scratchpad(MACHINE, budget), laid, budget)
     moved = account(graph, program)
     claims = Claims(
         status="feasible",
-        objective_bytes=route.cost_bytes,
+        objective_bytes=cost_bytes,
         bound_bytes=0,
         compulsory_bytes=moved.compulsory_bytes,
-        noncompulsory_bytes=route.cost_bytes - moved.compulsory_bytes,
+        noncompulsory_bytes=cost_bytes - moved.compulsory_bytes,
         peak_bytes=moved.peak_bytes,
         extent_bytes=moved.extent_bytes,
         plan_s=0,
         solver="",
     )
     plan = Plan("fusion", graph, with_scratchpad(MACHINE, budget), budget, program, claims)
-    assert sp.check(plan).traffic_bytes == route.cost_bytes
+    assert sp.check(plan).traffic_bytes == cost_bytes
     done = sp.execute(plan, module, inputs)
     torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
 

@@ -6,10 +6,11 @@ import pytest
 
 import planners as sp
 from planners.core.errors import BadInput, ProgramTooLong
+from planners.core.program import Compute
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit import coarser
-from planners.fusion.emit.coarser import count_of, short_enough
+from planners.fusion.emit.coarser import PlacedGroup, count_of, short_enough
 from planners.fusion.emit.program import LaidGroup, lay_out
 from planners.fusion.options import FusionOptions
 from planners.fusion.search.exact import best_partition
@@ -41,7 +42,8 @@ def test_a_long_program_is_written_in_coarser_tiles(monkeypatch: pytest.MonkeyPa
     most = count_of(laid) // 2
     monkeypatch.setattr(coarser, "most_in_time", lambda clock: most)
     clock = Clock(30)
-    short = short_enough(model, laid, masks, 64 * 1024, clock, double_buffer=True)
+    placed = [PlacedGroup(*pair, 0, 64 * 1024) for pair in zip(laid, masks, strict=True)]
+    short = short_enough(model, placed, clock, double_buffer=True)
     assert count_of(short) <= most
     assert clock.ended
     assert sum(g.plan.traffic_bytes for g in short) > sum(g.plan.traffic_bytes for g in laid)
@@ -99,3 +101,26 @@ def test_a_joint_plan_that_takes_too_long_to_write_gives_way_to_groups_alone(
     assert slow.claims.offchip_bytes == alone.claims.offchip_bytes
     assert slow.claims.bound_bytes <= joint.claims.offchip_bytes
     assert any("time limit" in note for note in slow.notes)
+
+
+def test_a_route_that_is_too_long_is_written_in_coarser_ways(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = sp.load("mcunet_vww1")
+    asked = {"weights": "counted", "time_limit": 60}
+    free = sp.plan(graph, "fusion", "40KiB", joint=True, **asked)
+    alone = sp.plan(graph, "fusion", "40KiB", **asked)
+    most = sum(1 for _ in free.program.instructions) // 4
+    monkeypatch.setattr("planners.fusion.joint.planner.most_in_time", lambda clock: most)
+    short = sp.plan(graph, "fusion", "40KiB", joint=True, **asked)
+    assert sum(1 for _ in short.program.instructions) < 1.5 * most
+    assert sp.check(short).traffic_bytes == short.claims.objective_bytes
+    assert free.claims.offchip_bytes <= short.claims.offchip_bytes < alone.claims.offchip_bytes
+
+
+def test_what_lies_elsewhere_is_made_at_once() -> None:
+    graph = sp.load("mcunet_vww1")
+    plan = sp.plan(graph, "fusion", "64KiB", joint=True, weights="counted", time_limit=30)
+    pool = next(op.name for op in graph.operators if op.kind == "adaptive_avg_pool2d")
+    computes = (i for i in plan.program.instructions if isinstance(i, Compute))
+    assert sum(compute.operator == pool for compute in computes) == 1

@@ -154,21 +154,19 @@ class GroupModel:
         """
         return min(cheapest(self.ways(mask, held), budget_bytes), key=_clumsiness, default=None)
 
-    def all_ways(self, mask: int) -> list[GroupPlan]:
-        """All ways to run a group, dominated ones too; none where it cannot be fused."""
-        return [way.make(at) for way in self.ways(mask) for at in range(len(way.buffers))]
-
     def ways(self, mask: int, held: frozenset[str] = frozenset()) -> Sequence[GroupWays]:
-        """All ways to run a group, in tables; none where it cannot be fused."""
+        """All ways to run a group, dominated ones too, in tables; none where it cannot be fused."""
         known = self.staircase(mask, held)
         if not known:
             return ()
         # Of a local layer that is free the staircase has one way only.
         return known.ways if isinstance(known, Staircase) else self._ways(self.group(mask), held)
 
-    def every_way(self, mask: int, budget_bytes: int) -> list[GroupPlan]:
+    def every_way(
+        self, mask: int, budget_bytes: int, held: frozenset[str] = frozenset()
+    ) -> list[GroupPlan]:
         """All ways to run a group that fit a budget, whatever they move."""
-        return fitting(self.ways(mask), budget_bytes)
+        return fitting(self.ways(mask, held), budget_bytes)
 
     def content(self, mask: int) -> object:
         """Equal for groups that differ in names only."""

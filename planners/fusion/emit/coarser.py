@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import NamedTuple
 
 from planners.core.progress import Clock
 from planners.core.writing import MOST_WRITTEN, most_in_time, refuse_too_long
@@ -17,7 +19,20 @@ TRIES = 40
 """Ways of a group that are laid out to find a coarser one."""
 WORTH = 0.5
 """Of the instructions, to which coarser ways must come that are not short enough."""
+MATTERS = 0.25
+"""Of the instructions that all groups may have, in equal parts: a group of fewer stays as it is."""
 REMEDY = "give it a larger budget, or let it compute more channels at once (channel_tile)"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedGroup:
+    """A group that is laid out, its operators as a mask, and the bytes `[low, high)` that it may
+    use: what it finds on chip lies elsewhere."""
+
+    laid: LaidGroup
+    mask: int
+    low: int
+    high: int
 
 
 def count_of(laid: Sequence[LaidGroup]) -> int:
@@ -25,62 +40,115 @@ def count_of(laid: Sequence[LaidGroup]) -> int:
     return sum(instructions(each.arranger, each.layout, each.stays.at) for each in laid)
 
 
+def traffic_of(laid: Sequence[LaidGroup]) -> int:
+    """Bytes that groups move, without what comes and goes whole around them."""
+    return sum(each.plan.traffic_bytes for each in laid)
+
+
 def short_enough(
-    model: GroupModel,
-    laid: Sequence[LaidGroup],
-    masks: Sequence[int],
-    budget_bytes: int,
-    clock: Clock,
-    *,
-    double_buffer: bool,
+    model: GroupModel, placed: Sequence[PlacedGroup], clock: Clock, *, double_buffer: bool
 ) -> tuple[LaidGroup, ...]:
-    """The groups, the longest in coarser ways where all together are too long for the time left.
+    """The groups, some in coarser ways where all together are too long for the time left.
 
     Where time ends before they are short enough, only what is a fraction as long is worth the
     traffic. Raises `BadInput` where they are too long in any time.
     """
-    groups = list(laid)
-    counts = [count_of([each]) for each in groups]
-    whole = sum(counts)
+    laid = tuple(each.laid for each in placed)
     most = most_in_time(clock)
+    groups = shortened(model, placed, most, clock, ahead=double_buffer)
+    refuse_too_long(count_of(groups), REMEDY)
+    return laid if most < count_of(groups) > WORTH * count_of(laid) else groups
+
+
+def shortened(
+    model: GroupModel,
+    placed: Sequence[PlacedGroup],
+    most: int,
+    clock: Clock,
+    *,
+    ahead: bool,
+) -> tuple[LaidGroup, ...]:
+    """The groups in `most` instructions, or in as few as there were ways and time for: first in the
+    ways that cost the fewest bytes for each instruction less. `ahead` is room to load ahead."""
+    groups = list(placed)
+    counts = [count_of([each.laid]) for each in groups]
     if sum(counts) > most and most < MOST_WRITTEN:
         clock.end()
-    stuck: set[int] = set()
-    while sum(counts) > most and len(stuck) < len(groups):
-        if sum(counts) <= MOST_WRITTEN and clock.expired():
-            break
-        k = max((k for k in range(len(groups)) if k not in stuck), key=counts.__getitem__)
-        found = _coarser(model, groups[k], masks[k], budget_bytes, double_buffer)
-        if found is None:
-            stuck.add(k)
-        else:
-            groups[k] = found
-            counts[k] = count_of([found])
-    refuse_too_long(sum(counts), REMEDY)
-    return tuple(laid if most < sum(counts) > WORTH * whole else groups)
+    alike: dict[object, _Steps] = {}
+    waiting: list[tuple[float, int, GroupPlan]] = []
+
+    def ask(k: int) -> None:
+        """Find the next coarser way of a group, which waits for those that cost less."""
+        steps = alike.setdefault(_likeness(model, placed[k]), _Steps(model, placed[k], ahead))
+        step = steps.below(counts[k] // 2)
+        if step is not None:
+            more = step.way.traffic_bytes - groups[k].laid.plan.traffic_bytes
+            heappush(waiting, (more / (counts[k] - step.instructions), k, step.way))
+
+    for k, count in enumerate(counts):
+        if sum(counts) > most and count > MATTERS * most / len(counts):
+            if sum(counts) <= MOST_WRITTEN and clock.expired():
+                break
+            ask(k)
+    while sum(counts) > most and waiting:
+        _, k, way = heappop(waiting)
+        groups[k] = replace(groups[k], laid=_in_another_way(model, groups[k], way, ahead))
+        counts[k] = count_of([groups[k].laid])
+        if sum(counts) > MOST_WRITTEN or not clock.expired():
+            ask(k)
+    return tuple(each.laid for each in groups)
 
 
-def _coarser(
-    model: GroupModel, laid: LaidGroup, mask: int, budget_bytes: int, double_buffer: bool
-) -> LaidGroup | None:
-    """The group in half as many instructions, for the least more traffic; None if not found."""
-    half = count_of([laid]) // 2
-    for way in _others(model, mask, budget_bytes, laid.plan):
-        arranger = Arranger(model.graph, laid.group, way)
-        layout = arranger.arrange(budget_bytes, double_buffer)
-        if instructions(arranger, layout) <= half:
-            return replace(laid, plan=way, layout=layout, arranger=arranger)
-    return None
+def _in_another_way(
+    model: GroupModel, placed: PlacedGroup, way: GroupPlan, ahead: bool
+) -> LaidGroup:
+    laid, room = placed.laid, placed.high - placed.low
+    arranger = Arranger(model.graph, laid.group, way, laid.stays.at)
+    layout = arranger.arrange(room, ahead).moved(placed.low)
+    return replace(laid, plan=way, layout=layout, arranger=arranger)
 
 
-def _others(model: GroupModel, mask: int, budget_bytes: int, way: GroupPlan) -> Iterator[GroupPlan]:
-    """Ways of other tiles that fit, the least traffic first, of each kind of tile one."""
-    fitting = [other for other in model.all_ways(mask) if other.buffer_bytes <= budget_bytes]
-    seen = {_kind(way)}
-    for other in sorted(fitting, key=lambda p: (p.traffic_bytes, p.strips)):
-        if _kind(other) not in seen and len(seen) <= TRIES:
-            seen.add(_kind(other))
-            yield other
+def _likeness(model: GroupModel, placed: PlacedGroup) -> object:
+    """Equal for groups that have the same coarser ways."""
+    laid = placed.laid
+    held = tuple(tensor in laid.stays.at for tensor in laid.group.tensors)
+    return model.content(placed.mask), held, placed.high - placed.low, laid.plan
+
+
+class _Step(NamedTuple):
+    instructions: int
+    way: GroupPlan
+
+
+class _Steps:
+    """Ways of a group of other tiles that fit, the least traffic first, of each kind of tile one;
+    each is laid out when it is asked for."""
+
+    def __init__(self, model: GroupModel, placed: PlacedGroup, ahead: bool) -> None:
+        self.known: list[_Step] = []
+        self.coming = self._coming(model, placed, ahead)
+
+    def below(self, most: int) -> _Step | None:
+        """The first in so many instructions; None where there is none."""
+        for step in self.known:
+            if step.instructions <= most:
+                return step
+        for step in self.coming:
+            self.known.append(step)
+            if step.instructions <= most:
+                return step
+        return None
+
+    @staticmethod
+    def _coming(model: GroupModel, placed: PlacedGroup, ahead: bool) -> Iterator[_Step]:
+        held = frozenset(placed.laid.stays.at)
+        fit = model.every_way(placed.mask, placed.high - placed.low, held)
+        seen = {_kind(placed.laid.plan)}
+        for way in sorted(fit, key=lambda p: (p.traffic_bytes, p.strips)):
+            if _kind(way) in seen or len(seen) > TRIES:
+                continue
+            seen.add(_kind(way))
+            yield _Step(count_of([_in_another_way(model, placed, way, ahead)]), way)
 
 
 def _kind(way: GroupPlan) -> tuple[object, ...]:

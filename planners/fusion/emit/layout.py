@@ -174,7 +174,10 @@ class Arranger:
             if not member.sliced or index in self.plan.kept:
                 return member.channels
             total = member.channels
-        most = room.channel_budget // max(1, self._channel_bytes(unit, room))
+        each = self._channel_bytes(unit, room)
+        if not each:  # What is read and made lies elsewhere, whole.
+            return total
+        most = room.channel_budget // each
         least = min(self.plan.channel_tile, total)
         passes = -(-total // max(least, min(total, most)))
         return max(least, -(-total // passes))

@@ -16,7 +16,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 from planners.core.access import needs, needs_of_all, share_of_macs
-from planners.core.boxes import meet
 from planners.core.graph import Graph, Operator
 from planners.core.loops import LoopedInstructions, held, moved, movement, rolled
 from planners.core.machine import Machine
@@ -38,6 +37,7 @@ from planners.core.program import (
 )
 from planners.core.progress import TimeOver
 from planners.fusion.emit.layout import Arranger, GroupLayout
+from planners.fusion.emit.pieces import Pieces
 from planners.fusion.emit.residents import FoundOnChip, Residents, home
 from planners.fusion.tile.advance import AdvancingUnit
 from planners.fusion.tile.axes import Axes, box_of, rows_in, rows_of
@@ -176,7 +176,7 @@ class GroupEmitter:
         self.group, self.plan, self.layout = laid.group, laid.plan, laid.layout
         self.flows, self.batches = laid.arranger.flows, laid.arranger.batches
         self.sliced = laid.arranger.sliced
-        self.resident: dict[str, list[Operand]] = defaultdict(list)
+        self.resident: dict[str, Pieces] = defaultdict(Pieces)
         self.parameters: dict[tuple[int, Range], tuple[Operand, ...]] = {}
         self.boxes: dict[_Share, dict[str, Box]] = {}  # of parameters that are read
         self.cuts = {t: self._cuts(t) for t in self.group.tensors}
@@ -363,7 +363,7 @@ class GroupEmitter:
             if not regular:
                 self._count_on(after, after, 0)
                 for tensor, count in there.items():
-                    del self.resident[tensor][count:]
+                    self.resident[tensor].cut(count)
         if move is None or not regular:
             yield from rolled([first, second, *([*tile(part)] for part in parts[2 * turns :])])
             return
@@ -379,7 +379,7 @@ class GroupEmitter:
             made = self.resident[tensor]
             if len(made) > count:
                 places = (self._places([tensor], strip, part) for part in parts)
-                made[count:count] = [operand for few in places for operand in few]
+                made.insert(count, [operand for few in places for operand in few])
 
     @property
     def _turns(self) -> int:
@@ -418,8 +418,7 @@ class GroupEmitter:
             operand
             for name, box in wanted.items()
             if name in op.inputs
-            for operand in self.resident[name]
-            if meet(operand.piece.box, box)
+            for operand in self.resident[name].meeting(box)
         )
         kept = index in self.plan.kept
         key = _key_of(member, index, channels)
@@ -542,7 +541,7 @@ class GroupEmitter:
                 yield Release(self.step, *operand)
             else:
                 staying.append(operand)
-        self.resident[tensor] = staying
+        self.resident[tensor] = Pieces(staying)
 
     # ---- parameters ------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from planners.allocation import Lifetime, pack
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.coarser import PlacedGroup
 from planners.fusion.emit.layout import Arranger
 from planners.fusion.emit.program import LaidGroup
 from planners.fusion.emit.residents import FoundOnChip
@@ -60,7 +61,7 @@ def lay_out_jointly(
     clock: Clock,
     *,
     double_buffer: bool = True,
-) -> tuple[LaidGroup, ...] | None:
+) -> tuple[PlacedGroup, ...] | None:
     """The groups of a route with their ways and addresses; None where none were found."""
     steps = turns(costs, legs)
     ways = [_least(model, costs, turn, budget_bytes) for turn in steps]
@@ -76,12 +77,13 @@ def lay_out_jointly(
     for k, first, last in stays:
         for n in range(first, last):
             places[n][k] = packing.offsets[f"{k} {first}"]
-    laid = []
+    placed = []
     for n, (turn, at) in enumerate(zip(steps, places, strict=True)):
         around = [(base, base + size[k]) for k, base in at.items()]
         hole = _hole(around, packing.offsets[f"g{n}"], budget_bytes)
-        laid.append(_laid(model, costs, (n, turn, at), hole, double_buffer))
-    return tuple(laid)
+        laid = _laid(model, costs, (n, turn, at), hole, double_buffer)
+        placed.append(PlacedGroup(laid, turn.leg.group, *hole))
+    return tuple(placed)
 
 
 def _least(model: GroupModel, costs: HeldCosts, turn: Turn, budget_bytes: int) -> GroupPlan:

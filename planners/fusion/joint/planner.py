@@ -20,7 +20,7 @@ from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.core.writing import EACH_S, OPERATOR_S, most_in_time
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.emit.coarser import count_of
+from planners.fusion.emit.coarser import PlacedGroup, count_of, shortened, traffic_of
 from planners.fusion.emit.program import LaidGroup, lay_out
 from planners.fusion.joint.addresses import lay_out_jointly
 from planners.fusion.joint.resident_cost import HeldCosts
@@ -44,6 +44,9 @@ WIDTHS = (2, 12)
 # COSMA has a second at least: where groups alone took the time, its plan may be much better.
 COSMA_SHARE, COSMA_S = 0.25, 1.0
 LOOK_S = 1.0
+# The most of the time that is left for what was found to be written, checked and timed: while the
+# search goes on, and at its end.
+LONG_SHARE, LAST_SHARE = 0.5, 0.75
 MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
 
@@ -106,29 +109,34 @@ def best_joint(
     graph = model.graph
     alone = best_partition(model, graph, budget_bytes, part, wished=asked.groups)
     # What stays between groups may make good what is not worth it alone: all that fit are there.
-    clock = _without_writing(model, alone, budget_bytes, clock, double_buffer)
-    part = clock.part(GROUPS_SHARE * clock.left_s)
+    count = _count_alone(model, alone, budget_bytes, double_buffer)
+    part = _without_writing(graph, count, clock)
+    part = part.part(GROUPS_SHARE * part.left_s)
     offers = find_groups(model, graph, [budget_bytes], part, wished=asked.groups)
     low = lower_bounds(model, offers)
     if not all(asked.apart.allows(mask) for mask in alone.groups):
         alone = replace(alone, objective_bytes=NEVER)  # Used for its order only.
-    return _Joint(model, offers, alone, low, clock, double_buffer, asked).run()
+    return _Joint(model, offers, alone, low, clock, double_buffer, asked, count).run()
 
 
-def _without_writing(
-    model: GroupModel, alone: Partition, budget_bytes: int, clock: Clock, double_buffer: bool
-) -> Clock:
-    """The time that is left for a search without what groups alone take to be written beyond what
-    is kept for that, about."""
+def _count_alone(
+    model: GroupModel, alone: Partition, budget_bytes: int, double_buffer: bool
+) -> int:
+    """Instructions of groups alone, about; none where they do not fit."""
     groups = []
     for mask in alone.groups:
         way = model.roomiest(mask, budget_bytes)
         if way is None:
-            return clock
+            return 0
         groups.append((model.group(mask), way))
-    laid = lay_out(model.graph, groups, budget_bytes, double_buffer=double_buffer)
-    more_s = EACH_S * count_of(laid) - OPERATOR_S * len(model.graph.operators)
-    return clock.part(clock.left_s - max(0.0, more_s))
+    return count_of(lay_out(model.graph, groups, budget_bytes, double_buffer=double_buffer))
+
+
+def _without_writing(graph: Graph, count: int, clock: Clock) -> Clock:
+    """The time that is left for a search without what so many instructions take to be written
+    beyond what is kept for that, about."""
+    more_s = EACH_S * count - OPERATOR_S * len(graph.operators)
+    return clock.share(1.0 - min(1.0, max(0.0, more_s) / max(clock.left_s, 1e-9)))
 
 
 class _Joint:
@@ -141,10 +149,13 @@ class _Joint:
         clock: Clock,
         double_buffer: bool,
         asked: Asked,
+        count: int,
     ) -> None:
         self.model, self.graph, self.offers, self.asked = model, model.graph, offers, asked
         self.groups = [mask for mask in offers.groups if asked.groups.allows(mask)]
-        self.budget, self.clock, self.double_buffer = offers.budgets[0], clock, double_buffer
+        self.budget, self.double_buffer = offers.budgets[0], double_buffer
+        # What is left in all, and what of it the best plan so far leaves for searches.
+        self.whole, self.clock = clock, _without_writing(model.graph, count, clock)
         self.costs = HeldCosts(model, model.graph)
         self.low = low
         forced = forced_bytes(self.graph, offers.candidates, self.budget, stays=True)
@@ -153,6 +164,8 @@ class _Joint:
         # No plan of COSMA's is below it, where it may do what groups cannot.
         self.least_whole = alone.objective_bytes
         self.looked = False
+        # Of the routes with addresses the one of least bytes, too long as it may be.
+        self.least: tuple[int, tuple[PlacedGroup, ...]] | None = None
 
     def run(self) -> JointFusion:
         """A quick look, COSMA, then along one order, and over all downsets where these are few."""
@@ -237,7 +250,7 @@ class _Joint:
         for share in LESS:
             if route is None:
                 return
-            laid = lay_out_jointly(
+            placed = lay_out_jointly(
                 self.model,
                 self.costs,
                 route.legs,
@@ -245,17 +258,25 @@ class _Joint:
                 self.clock,
                 double_buffer=self.double_buffer,
             )
-            if laid is not None and count_of(laid) > most_in_time(self.clock):
-                self.clock.end()
-                return
-            if laid is not None:
-                if route.cost_bytes < self.best.objective_bytes:
-                    alone = self.best.partition
-                    self.best = JointFusion(alone, route.cost_bytes, self.bound, laid)
+            if placed is not None:
+                if self.least is None or route.cost_bytes < self.least[0]:
+                    self.least = route.cost_bytes, placed
+                self._take(route.cost_bytes, placed, LONG_SHARE)
                 return
             if self.clock.expired():
                 return
             route = again(int(share * self.budget))
+
+    def _take(self, cost_bytes: int, placed: Sequence[PlacedGroup], share: float) -> None:
+        """A route with addresses if it is better, in coarser ways where it takes more than a share
+        of the time to be written."""
+        model, most = self.model, int(share * most_in_time(self.whole))
+        laid = shortened(model, placed, most, self.whole, ahead=self.double_buffer)
+        cost_bytes += traffic_of(laid) - traffic_of([each.laid for each in placed])
+        count = count_of(laid)
+        if cost_bytes < self.best.objective_bytes and count <= most:
+            self.best = JointFusion(self.best.partition, cost_bytes, self.bound, laid)
+            self.clock = _without_writing(self.graph, count, self.whole)
 
     def _ask_cosma(self) -> None:
         late = self.clock.expired() and not _shares_parameters(self.model)
@@ -284,6 +305,9 @@ class _Joint:
         return self.clock.stopped
 
     def _judged(self) -> JointFusion:
+        """The best; what was found in coarser ways takes most of the time that is left."""
+        if self.least is not None and self.least[0] < self.best.objective_bytes:
+            self._take(*self.least, LAST_SHARE)
         best = self.best
         bound = min(self.bound, best.objective_bytes)
         return JointFusion(best.partition, best.objective_bytes, bound, best.laid, best.cosma)
