@@ -38,8 +38,6 @@ LEAST_S = 0.3
 FIRST_SHARE = 0.6
 """Of a part's time for its plan without copies, where it has chains that may run again and it is
 not seconds that count: few of them make a plan quicker."""
-ALONE_SHARE = 0.7
-"""Of a part's time, where bytes count, for groups without tensors on chip between them."""
 AGAIN_SHARE = 0.25
 """Of all the time that is left, for a plan with one more chain that runs again: what is found in
 longer is longer to write and to judge too."""
@@ -133,7 +131,7 @@ class FusedParts:
         if whole and self.given is not None:
             return self._with_copies(part, self.given, again, once_s, limit_s)
         try:
-            plan = self._better_of_two(part, share * limit_s, ALONE_SHARE if several else 1.0)
+            plan = self._plan(part, share * limit_s)
         except WishesConflict as error:
             self.conflict = error if whole else self.conflict
             return None
@@ -228,30 +226,11 @@ class FusedParts:
                     chosen.append(chain)
         return found
 
-    def _better_of_two(self, part: Graph, limit_s: float, share: float) -> Plan:
-        """The better of groups alone, in a share of the time, and with tensors on chip between
-        them, where bytes count."""
-        if self.objective == "latency" or self.wishes:
-            return self._plan(part, limit_s)
-        began = perf_counter()
-        alone = self._plan(part, share * limit_s, joint=False)
-        took_s = perf_counter() - began
-        left_s = limit_s - took_s
-        if left_s < max(LEAST_S, took_s):
-            return alone
-        with suppress(SpillwayError):
-            other = self._plan(part, left_s)
-            if self._worth(other) < self._worth(alone) and not self._much_longer(
-                other.program, alone.program
-            ):
-                return other
-        return alone
-
     def _much_longer(self, program: Program, other: Program) -> bool:
         """Whether a program takes longer to be judged than another, and than there is time."""
         return known_s(program) > max(self.clock.left_s + GRACE_S, known_s(other))
 
-    def _plan(self, part: Graph, limit_s: float, *, joint: bool = True) -> Plan:
+    def _plan(self, part: Graph, limit_s: float) -> Plan:
         options: dict[str, Any] = {
             "objective": OBJECTIVE[self.objective],
             "time_limit": max(LEAST_S, limit_s),
@@ -259,7 +238,7 @@ class FusedParts:
         if wished := of_part(self.wishes, part):
             options |= {"objective": "traffic", "wishes": wished}
         elif self.objective != "latency":
-            options["joint"] = joint
+            options["joint"] = True
         return find_planner(FUSION).plan(
             part, self.machine, self.budget_bytes, options, lambda _: self.clock.left_s > 0
         )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import planners as sp
+from planners.joined.fused import FusedParts
 from planners.core.kept_plans import kept_in
 from tests.joined.networks import graph_of
 
@@ -66,10 +67,13 @@ def test_fused_groups_it_began_with_are_among_its_own_ways(
     groups = sp.plan(graph, "fusion", least, **COUNTED)
     groups.save(tmp_path / "groups.json")
 
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("fused groups of all of the network were searched again")
+    plain = FusedParts._plan
 
-    monkeypatch.setattr("planners.joined.fused.FusedParts._better_of_two", refuse)
+    def only_parts(self: FusedParts, part: sp.Graph, limit_s: float) -> sp.Plan:
+        assert part is not self.graph, "fused groups of all of the network were searched again"
+        return plain(self, part, limit_s)
+
+    monkeypatch.setattr(FusedParts, "_plan", only_parts)
     given = {**ALONE, "improve": False, "begin": str(tmp_path / "groups.json")}
     plan = sp.plan(graph, "joined", least, time_limit=4, **given)
     assert traffic(plan) <= traffic(groups)
