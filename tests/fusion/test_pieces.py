@@ -6,7 +6,7 @@ import random
 
 from planners.core.boxes import meet
 from planners.core.program import Box, Operand, Piece, Region
-from planners.fusion.emit.pieces import Pieces
+from planners.fusion.emit.pieces import PiecesInOrder
 
 
 def box_of(rng: random.Random, shape: tuple[int, ...]) -> Box:
@@ -22,7 +22,7 @@ def some(rng: random.Random, shape: tuple[int, ...], count: int) -> list[Operand
 def test_what_meets_a_box_is_found_whatever_came_and_went() -> None:
     rng = random.Random(0)
     for shape in ((1, 40, 7, 7), (3, 9), (1000,), ()):
-        pieces, plain = Pieces(), list[Operand]()
+        pieces, plain = PiecesInOrder(), list[Operand]()
         for _ in range(60):
             at = rng.randrange(len(plain) + 1)
             more = some(rng, shape, rng.randrange(9))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.joined.fused import FusedParts
 from planners.core.kept_plans import kept_in
+from planners.joined.fused import FusedParts
 from tests.joined.networks import graph_of
 
 BUDGET = 12_000

@@ -74,12 +74,12 @@ def shortened(
     counts = [count_of([each.laid]) for each in groups]
     if sum(counts) > most and most < MOST_WRITTEN:
         clock.end()
-    alike: dict[object, _Steps] = {}
+    alike: dict[object, _CoarserWays] = {}
     waiting: list[tuple[float, int, GroupPlan]] = []
 
     def ask(k: int) -> None:
         """Find the next coarser way of a group, which waits for those that cost less."""
-        steps = alike.setdefault(_likeness(model, placed[k]), _Steps(model, placed[k], ahead))
+        steps = alike.setdefault(_likeness(model, placed[k]), _CoarserWays(model, placed[k], ahead))
         step = steps.below(counts[k] // 2)
         if step is not None:
             more = step.way.traffic_bytes - groups[k].laid.plan.traffic_bytes
@@ -115,20 +115,20 @@ def _likeness(model: GroupModel, placed: PlacedGroup) -> object:
     return model.content(placed.mask), held, placed.high - placed.low, laid.plan
 
 
-class _Step(NamedTuple):
+class _CoarserWay(NamedTuple):
     instructions: int
     way: GroupPlan
 
 
-class _Steps:
+class _CoarserWays:
     """Ways of a group of other tiles that fit, the least traffic first, of each kind of tile one;
     each is laid out when it is asked for."""
 
     def __init__(self, model: GroupModel, placed: PlacedGroup, ahead: bool) -> None:
-        self.known: list[_Step] = []
+        self.known: list[_CoarserWay] = []
         self.coming = self._coming(model, placed, ahead)
 
-    def below(self, most: int) -> _Step | None:
+    def below(self, most: int) -> _CoarserWay | None:
         """The first in so many instructions; None where there is none."""
         for step in self.known:
             if step.instructions <= most:
@@ -140,7 +140,7 @@ class _Steps:
         return None
 
     @staticmethod
-    def _coming(model: GroupModel, placed: PlacedGroup, ahead: bool) -> Iterator[_Step]:
+    def _coming(model: GroupModel, placed: PlacedGroup, ahead: bool) -> Iterator[_CoarserWay]:
         held = frozenset(placed.laid.stays.at)
         fit = model.every_way(placed.mask, placed.high - placed.low, held)
         seen = {_kind(placed.laid.plan)}
@@ -148,7 +148,7 @@ class _Steps:
             if _kind(way) in seen or len(seen) > TRIES:
                 continue
             seen.add(_kind(way))
-            yield _Step(count_of([_in_another_way(model, placed, way, ahead)]), way)
+            yield _CoarserWay(count_of([_in_another_way(model, placed, way, ahead)]), way)
 
 
 def _kind(way: GroupPlan) -> tuple[object, ...]:

@@ -13,8 +13,8 @@ FEW = 24
 """So many are asked one by one."""
 
 
-class Pieces:
-    """Pieces in order. Of many, those that meet a box are found in a table of all their boxes."""
+class PiecesInOrder:
+    """Of many, those that meet a box are found in a table of all their boxes."""
 
     def __init__(self, operands: Iterable[Operand] = ()) -> None:
         self._operands = list(operands)

@@ -37,7 +37,7 @@ from planners.core.program import (
 )
 from planners.core.progress import TimeOver
 from planners.fusion.emit.layout import Arranger, GroupLayout
-from planners.fusion.emit.pieces import Pieces
+from planners.fusion.emit.pieces import PiecesInOrder
 from planners.fusion.emit.residents import FoundOnChip, Residents, home
 from planners.fusion.tile.advance import AdvancingUnit
 from planners.fusion.tile.axes import Axes, box_of, rows_in, rows_of
@@ -176,7 +176,7 @@ class GroupEmitter:
         self.group, self.plan, self.layout = laid.group, laid.plan, laid.layout
         self.flows, self.batches = laid.arranger.flows, laid.arranger.batches
         self.sliced = laid.arranger.sliced
-        self.resident: dict[str, Pieces] = defaultdict(Pieces)
+        self.resident: dict[str, PiecesInOrder] = defaultdict(PiecesInOrder)
         self.parameters: dict[tuple[int, Range], tuple[Operand, ...]] = {}
         self.boxes: dict[_Share, dict[str, Box]] = {}  # of parameters that are read
         self.cuts = {t: self._cuts(t) for t in self.group.tensors}
@@ -541,7 +541,7 @@ class GroupEmitter:
                 yield Release(self.step, *operand)
             else:
                 staying.append(operand)
-        self.resident[tensor] = Pieces(staying)
+        self.resident[tensor] = PiecesInOrder(staying)
 
     # ---- parameters ------------------------------------------------------------------------
 

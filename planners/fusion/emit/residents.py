@@ -25,7 +25,7 @@ from planners.core.program import (
     piece_bytes,
     whole,
 )
-from planners.fusion.emit.pieces import Pieces
+from planners.fusion.emit.pieces import PiecesInOrder
 from planners.fusion.tile.axes import channels_in, channels_of, rows_in, rows_of
 
 
@@ -52,7 +52,7 @@ class Residents:
 
     def __init__(self, graph: Graph, machine: Machine, until_s: float = inf) -> None:
         self.graph, self.machine, self.until_s = graph, machine, until_s
-        self.pieces: dict[str, Pieces] = defaultdict(Pieces)
+        self.pieces: dict[str, PiecesInOrder] = defaultdict(PiecesInOrder)
 
     def come_and_go(self, stays: FoundOnChip, step: int) -> Iterator[Item]:
         """Before a group: what makes room leaves, and what it wants whole is loaded."""
