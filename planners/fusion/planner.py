@@ -23,7 +23,8 @@ The whole method, in the order in which it decides (Cai, Wang, Zhang; sections o
    themselves, `latency/chains` puts them one after the other, `latency/ends` at the two ends of
    the memory by turns, so that parameters come early, and the scoreboard times whole plans
    (`latency/timed`); small problems are enumerated (`latency/exact`).
-6. `emit/layout` and `emit/residents` give addresses, `emit/program` writes the instructions.
+6. `emit/layout` and `emit/residents` give addresses, `emit/coarser` takes larger tiles where a
+   program would be too long, `emit/program` writes the instructions (`emit/pieces`: what is there).
 
 Beside it: `explain` (what a group is, and why two are not one) and `live` (a partition for each
 budget of a slider). Proven: the bound holds over all partitions in this cost model; with `joint`

@@ -55,7 +55,7 @@ def short_enough(
     """
     laid = tuple(each.laid for each in placed)
     most = most_in_time(clock)
-    groups = shortened(model, placed, most, clock, ahead=double_buffer)
+    groups = shortened(model, placed, most, clock, double_buffer=double_buffer)
     refuse_too_long(count_of(groups), REMEDY)
     return laid if most < count_of(groups) > WORTH * count_of(laid) else groups
 
@@ -66,10 +66,10 @@ def shortened(
     most: int,
     clock: Clock,
     *,
-    ahead: bool,
+    double_buffer: bool,
 ) -> tuple[LaidGroup, ...]:
     """The groups in `most` instructions, or in as few as there were ways and time for: first in the
-    ways that cost the fewest bytes for each instruction less. `ahead` is room to load ahead."""
+    ways that cost the fewest bytes for each instruction less."""
     groups = list(placed)
     counts = [count_of([each.laid]) for each in groups]
     if sum(counts) > most and most < MOST_WRITTEN:
@@ -79,7 +79,9 @@ def shortened(
 
     def ask(k: int) -> None:
         """Find the next coarser way of a group, which waits for those that cost less."""
-        steps = alike.setdefault(_likeness(model, placed[k]), _CoarserWays(model, placed[k], ahead))
+        steps = alike.setdefault(
+            _likeness(model, placed[k]), _CoarserWays(model, placed[k], double_buffer)
+        )
         step = steps.below(counts[k] // 2)
         if step is not None:
             more = step.way.traffic_bytes - groups[k].laid.plan.traffic_bytes
@@ -92,7 +94,7 @@ def shortened(
             ask(k)
     while sum(counts) > most and waiting:
         _, k, way = heappop(waiting)
-        groups[k] = replace(groups[k], laid=_in_another_way(model, groups[k], way, ahead))
+        groups[k] = replace(groups[k], laid=_in_another_way(model, groups[k], way, double_buffer))
         counts[k] = count_of([groups[k].laid])
         if sum(counts) > MOST_WRITTEN or not clock.expired():
             ask(k)
@@ -100,11 +102,11 @@ def shortened(
 
 
 def _in_another_way(
-    model: GroupModel, placed: PlacedGroup, way: GroupPlan, ahead: bool
+    model: GroupModel, placed: PlacedGroup, way: GroupPlan, double_buffer: bool
 ) -> LaidGroup:
     laid, room = placed.laid, placed.high - placed.low
     arranger = Arranger(model.graph, laid.group, way, laid.stays.at)
-    layout = arranger.arrange(room, ahead).moved(placed.low)
+    layout = arranger.arrange(room, double_buffer).moved(placed.low)
     return replace(laid, plan=way, layout=layout, arranger=arranger)
 
 
@@ -124,9 +126,9 @@ class _CoarserWays:
     """Ways of a group of other tiles that fit, the least traffic first, of each kind of tile one;
     each is laid out when it is asked for."""
 
-    def __init__(self, model: GroupModel, placed: PlacedGroup, ahead: bool) -> None:
+    def __init__(self, model: GroupModel, placed: PlacedGroup, double_buffer: bool) -> None:
         self.known: list[_CoarserWay] = []
-        self.coming = self._coming(model, placed, ahead)
+        self.coming = self._coming(model, placed, double_buffer)
 
     def below(self, most: int) -> _CoarserWay | None:
         """The first in so many instructions; None where there is none."""
@@ -140,7 +142,9 @@ class _CoarserWays:
         return None
 
     @staticmethod
-    def _coming(model: GroupModel, placed: PlacedGroup, ahead: bool) -> Iterator[_CoarserWay]:
+    def _coming(
+        model: GroupModel, placed: PlacedGroup, double_buffer: bool
+    ) -> Iterator[_CoarserWay]:
         held = frozenset(placed.laid.stays.at)
         fit = model.every_way(placed.mask, placed.high - placed.low, held)
         seen = {_kind(placed.laid.plan)}
@@ -148,7 +152,7 @@ class _CoarserWays:
             if _kind(way) in seen or len(seen) > TRIES:
                 continue
             seen.add(_kind(way))
-            yield _CoarserWay(count_of([_in_another_way(model, placed, way, ahead)]), way)
+            yield _CoarserWay(count_of([_in_another_way(model, placed, way, double_buffer)]), way)
 
 
 def _kind(way: GroupPlan) -> tuple[object, ...]:

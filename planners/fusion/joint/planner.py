@@ -108,9 +108,9 @@ def best_joint(
     part = clock.share(ALONE_SHARE, bounds=False)
     graph = model.graph
     alone = best_partition(model, graph, budget_bytes, part, wished=asked.groups)
-    # What stays between groups may make good what is not worth it alone: all that fit are there.
     count = _count_alone(model, alone, budget_bytes, double_buffer)
     part = _without_writing(graph, count, clock)
+    # What stays between groups may make good what is not worth it alone: all that fit are there.
     part = part.part(GROUPS_SHARE * part.left_s)
     offers = find_groups(model, graph, [budget_bytes], part, wished=asked.groups)
     low = lower_bounds(model, offers)
@@ -271,7 +271,7 @@ class _Joint:
         """A route with addresses if it is better, in coarser ways where it takes more than a share
         of the time to be written."""
         model, most = self.model, int(share * most_in_time(self.whole))
-        laid = shortened(model, placed, most, self.whole, ahead=self.double_buffer)
+        laid = shortened(model, placed, most, self.whole, double_buffer=self.double_buffer)
         cost_bytes += traffic_of(laid) - traffic_of([each.laid for each in placed])
         count = count_of(laid)
         if cost_bytes < self.best.objective_bytes and count <= most:
