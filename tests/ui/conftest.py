@@ -18,7 +18,8 @@ from playwright.sync_api import Browser, Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "tests" / "app" / "extension"
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
+"""What a journey waits for: longer than a busy machine takes, for only what fails waits it out."""
 Open = Callable[..., Page]
 VIT = "?v=1&model=vit_b_16"
 """What journeys begin with that are not about the first page: a small plan that spills."""

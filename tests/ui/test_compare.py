@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-PATIENCE_MS = 60_000
+from tests.ui.conftest import PATIENCE_MS
 
 
 def test_two_plans_are_compared_in_table_graph_and_views(open_page: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-PATIENCE_MS = 60_000
+from tests.ui.conftest import PATIENCE_MS
 
 
 def shows(page: Page, card: str, text: str | re.Pattern[str]) -> None:

@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import EXTENSION, ROOT, free_port, wait_for
+from tests.ui.conftest import EXTENSION, PATIENCE_MS, ROOT, free_port, wait_for
 
-PATIENCE_MS = 60_000
 CFG = b"""[net]
 height=16
 width=16

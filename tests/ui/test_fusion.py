@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-PATIENCE_MS = 90_000
+from tests.ui.conftest import PATIENCE_MS
+
 FUSED = "?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB"
 TABS = "all.find(m => m.type === 'ColumnDataSource' && m.data.room)"
 BANDS = "all.find(m => m.type === 'ColumnDataSource' && m.data.who)"

@@ -7,7 +7,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-PATIENCE_MS = 90_000
+from tests.ui.conftest import PATIENCE_MS
+
 MOST = 400
 WITHIN = """(css) => {
   let at = document.activeElement;

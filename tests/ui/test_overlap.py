@@ -16,8 +16,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.jobs.handlers.code import has_generator
+from tests.ui.conftest import PATIENCE_MS
 
-PATIENCE_MS = 90_000
 POOL = "?v=1&model=mcunet_vww1&input_shape=1x3x48x48&planner=overlap&machine=stm32f746"
 BARS = "all.find(m => m.type === 'ColumnDataSource' && m.data.run && m.data.hatch.length)"
 RING = "all.find(m => m.type === 'ColumnDataSource' && m.data.address && m.data.end)"

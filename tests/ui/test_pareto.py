@@ -7,7 +7,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-PATIENCE_MS = 60_000
+from tests.ui.conftest import PATIENCE_MS
+
 SMALL = "?v=1&model=mcunet_vww1&input_shape=1x3x64x64&planner=fusion&budget=24+KiB"
 PICKED = "&swept=%5B%22cosma%22%2C%22fusion%22%5D"
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-PATIENCE_MS = 90_000
+from tests.ui.conftest import PATIENCE_MS
+
 SMALL = "?v=1&model=squeezenet1_1&input_shape=1x3x64x64"
 HOLD = """
 window.held = false;

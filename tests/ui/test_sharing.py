@@ -18,9 +18,8 @@ from playwright.sync_api import Browser, Page, expect
 
 import planners as sp
 from app.outputs.standalone import write_html
-from tests.ui.conftest import Open
+from tests.ui.conftest import PATIENCE_MS, Open
 
-PATIENCE_MS = 90_000
 MODELS = (
     "const t = JSON.parse(document.getElementById('spillway-data').textContent);"
     " const m = (name) => Bokeh.documents[0].get_model_by_id(t.models[name]);"

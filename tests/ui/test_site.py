@@ -24,8 +24,8 @@ from app.outputs.site.write import write_site
 from planners.assignments import assignment, solution
 from tests.app.outputs.test_site import network
 from tests.ui.axe import violations
+from tests.ui.conftest import PATIENCE_MS
 
-PATIENCE_MS = 30_000
 PLANNERS = ("cosma", "cosma:schedule=mpmf")
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-PATIENCE_MS = 90_000
+from tests.ui.conftest import PATIENCE_MS
+
 STREAM = "?v=1&model=yolov4&bytes_per_element=4&planner=streaming&machine=jetson_xavier_980pro"
 SOURCE = "all.find(m => m.type === 'ColumnDataSource' && m.data.{} && m.data.{}.length)"
 FRONT = SOURCE.format("fields", "fields")

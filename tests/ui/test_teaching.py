@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-PATIENCE_MS = 60_000
+from tests.ui.conftest import PATIENCE_MS
 
 
 def step(page: Page) -> int:

@@ -12,7 +12,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-PATIENCE_MS = 60_000
+from tests.ui.conftest import PATIENCE_MS
+
 BRANCHED = '?v=1&model=googlenet&budget=MP&wishes=["conv2d_7 before conv2d_3"]'
 PLACE = """([tensor, nth]) => {
   const found = [];
