@@ -31,18 +31,20 @@ WITH: dict[str, dict[str, Any]] = {
     "cosma.paper_strict": {"method": "ilp"},
     "cosma.alignment": {"replacement": "greedy"},
     "joined.objective": {"others": False},  # else the plan may be another planner's
+    "joined.improve": {"others": False},
+    "joined.fallback": {"others": False},
     "streaming.ring": {"pipeline": "async"},
     "streaming.step": {"pipeline": "2s-md"},
     "streaming.seed": {"draws": 20},
 }
 """What else is chosen for an option to have an effect."""
-LIMIT_S = {"auto": 4, "joined": 6}
+LIMIT_S = {"auto": 4, "joined": 4, "fusion": 4}
 USUAL_LIMIT_S = 30
 
 
 def graph(planner: str) -> sp.Graph:
-    """Few operators: the planner plans them at once; the best of all makes many plans of them."""
-    if planner == "auto":
+    """Few operators: the planner plans them at once; those that ask others make many plans."""
+    if planner in ("auto", "joined"):
         return random_graph(1, 9, largest=30)
     return sp.load("squeezenet1_1", input_shape=[[1, 3, 32, 32]])
 
