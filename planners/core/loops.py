@@ -106,6 +106,17 @@ def size_of(items: Iterable[Item]) -> int:
     return sum(i.count * size_of(i.body) if isinstance(i, Repeat) else 1 for i in items)
 
 
+def pieces_of(items: Iterable[Item]) -> int:
+    """How many pieces the computations of items read and write, loops expanded."""
+    found = 0
+    for item in items:
+        if isinstance(item, Repeat):
+            found += item.count * pieces_of(item.body)
+        elif isinstance(item, Compute):
+            found += len(item.reads) + len(item.writes)
+    return found
+
+
 def written_of(items: Iterable[Item]) -> int:
     """How many instructions are written for items, those of a loop once."""
     return sum(written_of(i.body) if isinstance(i, Repeat) else 1 for i in items)

@@ -15,6 +15,9 @@ MOST_WRITTEN = 4_000_000
 """Instructions of a plan, loops expanded: more are refused. They take minutes to check and time."""
 EACH_S, GRACE_S = 12e-6, 1.0
 """Seconds to write, check and time an instruction, about; and what a limit may be exceeded by."""
+PIECE_S = 4e-6
+"""Seconds to check and time a piece that a computation reads or writes, about: of a few, in
+`EACH_S`; of programs whose computations name dozens, these are what takes long, and memory."""
 SEVERAL = 3
 """A plan that takes more than so many times the limit to be written and timed is not begun."""
 LEAST_WRITTEN_S = 5.0

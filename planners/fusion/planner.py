@@ -44,12 +44,13 @@ from planners.core.details import LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
+from planners.core.loops import items_of, pieces_of
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan, Status
 from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback, TimeOver
 from planners.core.weights import COUNTED
-from planners.core.writing import GRACE_S, for_search, longest_s, unwritten
+from planners.core.writing import GRACE_S, PIECE_S, for_search, longest_s, unwritten
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.recent import group_model
@@ -72,6 +73,7 @@ from planners.simulator.account import account
 SEARCH = "downset search"
 READ_S = 1e-3  # An operator, about, of a program that is written, checked and timed already.
 CHECKED_SHARE = 0.7  # Of the time, to write a program: the rest is to check it.
+SHORTER = 0.8  # Of the instructions that could be checked in time, for those written instead.
 JOINT_SHARE = 0.4  # Of the time, for least traffic where latency is wanted, jointly.
 SUMS_SHARE = 0.3  # Of the time, for groups alone beside those with tensors between them.
 BOUND_ALONE = (
@@ -234,30 +236,40 @@ def _plan_jointly(
     joint = wished_jointly(model, wishes, budget_bytes, search, chosen.double_buffer)
     if joint.cosma is not None:
         return _taken_over(joint.cosma, joint.bound_bytes, chosen, clock)
-    program = _joint_program(model, joint, budget_bytes, clock)
-    if program is None:
+    written = _joint_program(model, joint, budget_bytes, clock, chosen.double_buffer)
+    if written is None:
         alone = replace(joint.partition, bound_bytes=joint.bound_bytes)
         return plan_partition(model, alone, budget_bytes, chosen, clock)
+    joint, program = written
     costs = (joint.objective_bytes, joint.bound_bytes)
     return _finished(model, joint.laid, costs, budget_bytes, chosen, clock, program)
 
 
 def _joint_program(
-    model: GroupModel, joint: JointFusion, budget_bytes: int, clock: Clock
-) -> Program | None:
-    """The program of groups with tensors on chip between them; None where there are none, or it
-    takes too long to be written, and to be checked in as much time, and groups alone do not."""
-    if not joint.laid:
+    model: GroupModel, joint: JointFusion, budget_bytes: int, clock: Clock, double_buffer: bool
+) -> tuple[JointFusion, Program] | None:
+    """Groups with tensors on chip between them and their program, in coarser ways where it names
+    too many pieces to be checked in time; None where there are none, or it takes too long to be
+    written, and to be checked in as much time, and groups alone do not."""
+    if not joint.placed:
         return None
     machine = with_scratchpad(model.machine, budget_bytes)
-    within_s = CHECKED_SHARE * (clock.left_s + GRACE_S)
-    if joint.partition.objective_bytes >= NEVER:
-        within_s = inf
-    try:
-        return emit(model.graph, machine, joint.laid, budget_bytes, within_s)
-    except TimeOver:
-        clock.end()
-        return None
+    least: JointFusion | None = joint
+    while least is not None:
+        within_s = CHECKED_SHARE * (clock.left_s + GRACE_S)
+        if joint.partition.objective_bytes >= NEVER:
+            within_s = inf
+        try:
+            program = emit(model.graph, machine, least.laid, budget_bytes, within_s)
+        except TimeOver:
+            break
+        check_s, left_s = PIECE_S * pieces_of(items_of(program)), clock.left_s + GRACE_S
+        if check_s <= left_s or within_s == inf:
+            return least, program
+        share = SHORTER * left_s / check_s
+        least = least.shorter(model, share, clock, double_buffer=double_buffer)
+    clock.end()
+    return None
 
 
 def _plan_jointly_or_apart(

@@ -60,8 +60,27 @@ class JointFusion:
     partition: Partition
     objective_bytes: int
     bound_bytes: int
-    laid: tuple[LaidGroup, ...] = ()
+    placed: tuple[PlacedGroup, ...] = ()
     cosma: Plan | None = None
+
+    @property
+    def laid(self) -> tuple[LaidGroup, ...]:
+        """The groups with their addresses."""
+        return tuple(each.laid for each in self.placed)
+
+    def shorter(
+        self, model: GroupModel, share: float, clock: Clock, *, double_buffer: bool
+    ) -> JointFusion | None:
+        """The groups in that share of the instructions, in coarser ways; None where there are none
+        such that are better than groups alone."""
+        most = int(share * count_of(self.laid))
+        found = shortened(model, self.placed, most, clock, double_buffer=double_buffer)
+        cost_bytes = self.objective_bytes + traffic_of(found) - traffic_of(self.laid)
+        if count_of(found) > most or cost_bytes >= self.partition.objective_bytes:
+            return None
+        pairs = zip(self.placed, found, strict=True)
+        placed = tuple(replace(each, laid=laid) for each, laid in pairs)
+        return replace(self, objective_bytes=cost_bytes, placed=placed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +294,9 @@ class _Joint:
         cost_bytes += traffic_of(laid) - traffic_of([each.laid for each in placed])
         count = count_of(laid)
         if cost_bytes < self.best.objective_bytes and count <= most:
-            self.best = JointFusion(self.best.partition, cost_bytes, self.bound, laid)
+            pairs = zip(placed, laid, strict=True)
+            taken = tuple(replace(each, laid=own) for each, own in pairs)
+            self.best = JointFusion(self.best.partition, cost_bytes, self.bound, taken)
             self.clock = _without_writing(self.graph, count, self.whole)
 
     def _ask_cosma(self) -> None:
@@ -310,7 +331,7 @@ class _Joint:
             self._take(*self.least, LAST_SHARE)
         best = self.best
         bound = min(self.bound, best.objective_bytes)
-        return JointFusion(best.partition, best.objective_bytes, bound, best.laid, best.cosma)
+        return replace(best, bound_bytes=bound)
 
     def _tell(self, stage: str) -> None:
         cost = None if self.best.objective_bytes == NEVER else self.best.objective_bytes

@@ -57,7 +57,10 @@ def strip_ways(
         again = sizes[:, None] * np.concatenate(turns, axis=1)
         traffic = traffic + stays[:, None] + ~kept @ again
     columns = len(flows) * len(bandings) * len(batches) * len(options)
-    strips = flows[0].strips  # The heights are those of each of the flows.
+    strips = flows[0].strips.copy()  # The heights are those of each of the flows.
+    by_channel = [
+        each.sliced for each in flows
+    ]  # What ways are made of holds no flow: these are large.
 
     def make(at: int) -> GroupPlan:
         way, column = divmod(at, columns)
@@ -66,7 +69,7 @@ def strip_ways(
         chosen, band = divmod(rest, len(bandings))
         images, count = batches[tile]
         count *= bandings[band].count
-        sliced = flows[chosen].sliced
+        sliced = by_channel[chosen]
         return GroupPlan(
             buffer_bytes=int(buffers[way, column]),
             traffic_bytes=int(traffic[way, column]),
