@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from gc import collect, get_objects
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from planners.fusion.emit.program import emit, lay_out
 from planners.fusion.partition.cost_model import executable
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.tile.axes import box_of, rows_in, rows_of
-from planners.fusion.tile.strips import Group, flow, heights
+from planners.fusion.tile.strips import Flow, Group, flow, heights
 from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.check import replay
 from tests.fusion.networks import CASES, graph_of
@@ -209,6 +210,15 @@ def test_groups_that_differ_in_names_only_are_evaluated_once() -> None:
     # The graph's input and output are loaded and stored like any other map.
     assert pairs == [pairs[0]] * 5
     assert model.evaluations == 1
+
+
+def test_what_is_known_of_groups_holds_no_flows() -> None:
+    """Those are megabytes for each group, thousands of groups in a long search."""
+    graph = graph_of("residual")
+    model = GroupModel(graph, MACHINE, {})
+    assert all(model.staircase(1 << i) for i in range(len(graph.operators)))
+    collect()
+    assert not [each for each in get_objects() if type(each) is Flow]
 
 
 def test_local_layers_can_be_free_for_comparison() -> None:
