@@ -16,6 +16,7 @@ from planners.core.loops import (
     expanded,
     items_of,
     numbers,
+    pieces_of,
     rolled,
     size_of,
 )
@@ -36,6 +37,9 @@ def test_a_loop_says_what_its_rounds_say(name: str) -> None:
     graph, program = cases()[name]
     assert any(loops(tuple(items_of(program)))), "the case has no loop"
     assert replay(graph, program) == replay(graph, flat(program))
+    computed = [each for each in items_of(flat(program)) if isinstance(each, Compute)]
+    named = sum(len(each.reads) + len(each.writes) for each in computed)
+    assert pieces_of(items_of(program)) == named
 
 
 @pytest.mark.parametrize("name", NAMES)
