@@ -55,7 +55,8 @@ def short_enough(
     """
     laid = tuple(each.laid for each in placed)
     most = most_in_time(clock)
-    groups = shortened(model, placed, most, clock, double_buffer=double_buffer)
+    fewer = shortened(model, placed, most, clock, double_buffer=double_buffer)
+    groups = tuple(each.laid for each in fewer)
     refuse_too_long(count_of(groups), REMEDY)
     return laid if most < count_of(groups) > WORTH * count_of(laid) else groups
 
@@ -67,7 +68,7 @@ def shortened(
     clock: Clock,
     *,
     double_buffer: bool,
-) -> tuple[LaidGroup, ...]:
+) -> tuple[PlacedGroup, ...]:
     """The groups in `most` instructions, or in as few as there were ways and time for: first in the
     ways that cost the fewest bytes for each instruction less."""
     groups = list(placed)
@@ -98,7 +99,7 @@ def shortened(
         counts[k] = count_of([groups[k].laid])
         if sum(counts) > MOST_WRITTEN or not clock.expired():
             ask(k)
-    return tuple(each.laid for each in groups)
+    return tuple(groups)
 
 
 def _in_another_way(

@@ -74,13 +74,12 @@ class JointFusion:
         """The groups in that share of the instructions, in coarser ways; None where there are none
         such that are better than groups alone."""
         most = int(share * count_of(self.laid))
-        found = shortened(model, self.placed, most, clock, double_buffer=double_buffer)
-        cost_bytes = self.objective_bytes + traffic_of(found) - traffic_of(self.laid)
-        if count_of(found) > most or cost_bytes >= self.partition.objective_bytes:
+        placed = shortened(model, self.placed, most, clock, double_buffer=double_buffer)
+        found = replace(self, placed=placed)
+        cost_bytes = self.objective_bytes + traffic_of(found.laid) - traffic_of(self.laid)
+        if count_of(found.laid) > most or cost_bytes >= self.partition.objective_bytes:
             return None
-        pairs = zip(self.placed, found, strict=True)
-        placed = tuple(replace(each, laid=laid) for each, laid in pairs)
-        return replace(self, objective_bytes=cost_bytes, placed=placed)
+        return replace(found, objective_bytes=cost_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,12 +289,11 @@ class _Joint:
         """A route with addresses if it is better, in coarser ways where it takes more than a share
         of the time to be written."""
         model, most = self.model, int(share * most_in_time(self.whole))
-        laid = shortened(model, placed, most, self.whole, double_buffer=self.double_buffer)
+        taken = shortened(model, placed, most, self.whole, double_buffer=self.double_buffer)
+        laid = [each.laid for each in taken]
         cost_bytes += traffic_of(laid) - traffic_of([each.laid for each in placed])
         count = count_of(laid)
         if cost_bytes < self.best.objective_bytes and count <= most:
-            pairs = zip(placed, laid, strict=True)
-            taken = tuple(replace(each, laid=own) for each, own in pairs)
             self.best = JointFusion(self.best.partition, cost_bytes, self.bound, taken)
             self.clock = _without_writing(self.graph, count, self.whole)
 

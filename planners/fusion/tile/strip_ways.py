@@ -58,9 +58,7 @@ def strip_ways(
         traffic = traffic + stays[:, None] + ~kept @ again
     columns = len(flows) * len(bandings) * len(batches) * len(options)
     strips = flows[0].strips.copy()  # The heights are those of each of the flows.
-    by_channel = [
-        each.sliced for each in flows
-    ]  # What ways are made of holds no flow: these are large.
+    by_channel = [each.sliced for each in flows]  # `make` holds no flows: these are large.
 
     def make(at: int) -> GroupPlan:
         way, column = divmod(at, columns)
