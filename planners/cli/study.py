@@ -6,11 +6,10 @@ import json
 import runpy
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +37,7 @@ from planners.cli.stream import time_layers
 from planners.core.errors import BadInput
 from planners.core.files import write_text
 from planners.core.registry import DEFAULT
+from planners.study.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +69,7 @@ def workers(jobs: int, scheduler: str | None) -> Iterator[Executor | None]:
         with dask_executor(scheduler) as executor:
             yield executor
         return
-    # Spawned: a fork of a process with threads may hang.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with WorkerProcesses(jobs) as pool:
         yield pool
 
 

@@ -9,7 +9,7 @@ import pickle
 import signal
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,14 @@ import pytest
 import planners as sp
 from planners.core.giving_up import TimeUp, give_up_after
 from planners.study.less_memory import aim_of, no_worse_in_more
+from planners.study.worker_processes import WorkerProcesses
 from tests.random_graphs import random_graph
 
 SECONDS = ("plan_s", "wall_s", "cpu_s")
+
+
+def _killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_worker_processes_make_the_same_table_and_pass_errors_on() -> None:
@@ -115,6 +120,19 @@ def test_a_worker_that_dies_is_a_row_and_the_rest_go_on() -> None:
         found = sp.sweep(graphs, budgets="MP", executor=pool)
     assert set(found["status"]) <= {"failed", "optimal"}
     assert found.loc[found["status"] == "failed", "reason"].str.contains("BrokenProcessPool").all()
+
+
+def test_of_workers_that_are_pools_of_their_own_only_the_job_that_kills_one_fails() -> None:
+    """Two are killed while others wait: a table beside them has no failed row."""
+    graphs = [random_graph(seed, 6, largest=20) for seed in (1, 2)]
+    with WorkerProcesses(2) as workers:
+        killing = [workers.submit(_killed) for _ in range(2)]
+        found = sp.sweep(graphs, budgets=["MR", "MP"], executor=workers)
+        for each in killing:
+            with pytest.raises(BrokenExecutor):
+                each.result()
+        assert workers.submit(pow, 2, exp=5).result() == 32
+    assert "failed" not in set(found["status"])
 
 
 def test_dask_makes_the_same_table_though_a_worker_is_killed() -> None:
