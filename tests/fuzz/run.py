@@ -160,6 +160,7 @@ def _warm(loader: str) -> None:
 def _bound(more_bytes: int) -> None:
     """Let this process take so much more memory than it has, when garbage is given back."""
     gc.collect()
+    gc.freeze()  # What a process of many tests holds is not gone through again for an input.
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + more_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
