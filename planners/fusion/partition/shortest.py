@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planners.core.masks import bits
+from planners.core.progress import Clock
 from planners.fusion.partition.lattice import Dag
 
 Bytes = NDArray[np.int64]
 # More than any traffic (sizes are at most 2**53), and sums of two of it do not overflow.
 NEVER = 2**61
+CLOCKED = 256  # Downsets between two looks at the clock.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,27 @@ class Lattice:
     def steps(self) -> int:
         return sum(map(len, self.begins))
 
+    def of(self, wanted: NDArray[np.bool_]) -> Lattice:
+        """The steps of some groups only; their numbers are those among these."""
+        kept, number = wanted.tolist(), (np.cumsum(wanted) - 1).tolist()
+        begins: list[list[int]] = []
+        groups: list[list[int]] = []
+        for froms, by in zip(self.begins, self.groups, strict=True):
+            begins.append([at for at, group in zip(froms, by, strict=True) if kept[group]])
+            groups.append([number[group] for group in by if kept[group]])
+        return Lattice(self.downsets, begins, groups)
 
-def lattice(dag: Dag, downsets: list[int], groups: Sequence[int], limit: int) -> Lattice | None:
-    """All steps between downsets by these groups; None where there are more than `limit`.
+
+def lattice(
+    dag: Dag,
+    downsets: list[int],
+    groups: Sequence[int],
+    limit: float,
+    clock: Clock | None = None,
+) -> Lattice | None:
+    """All steps between downsets by these groups.
+
+    None where there are more than `limit`, or the time is over before all are found.
 
     The downsets are by size, and each but the first is another and one operator.
     """
@@ -65,7 +85,7 @@ def lattice(dag: Dag, downsets: list[int], groups: Sequence[int], limit: int) ->
                     steps.begins[end].append(k)
                     steps.groups[end].append(number)
                     total += 1
-        if total > limit:
+        if total > limit or (clock is not None and not k % CLOCKED and clock.expired()):
             return None
     return steps
 

@@ -9,6 +9,7 @@ few groups are costed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 
@@ -112,7 +113,7 @@ class Anytime:
                     found.parts.append(np.array([row], dtype=np.int64))
             chains = longer
             found.complete = size
-        self._better(found, prefixes(dag), clock, 1 << 62)
+        self._better(found, prefixes(dag), clock)
         clock.report("chains", max(self.below))
 
     def look_at_runs(self, cap: int | None, clock: Clock) -> int | None:
@@ -133,7 +134,7 @@ class Anytime:
                 if part.expired():
                     break
                 found = self._grower(order).runs(part, size)
-                self._better(found, downsets_of(order), part, 1 << 62)
+                self._better(found, downsets_of(order), part)
                 complete = found.complete
                 self.considered = max(self.considered, self.dag.count + len(found.groups))
                 if complete != size or size == cap:  # None is longer, or there was no time.
@@ -167,11 +168,19 @@ class Anytime:
         growing = Growing(self.graph, self.dag, found.tables, found.floors, found.refills, order)
         return Grower(growing, self._apart, self.budgets, self.below, self.rules)
 
-    def _better(self, found: Bounded, downsets: list[int], clock: Clock, most_steps: int) -> bool:
-        """Look for better partitions into these groups; whether there was room to."""
+    def _better(
+        self, found: Bounded, downsets: list[int], clock: Clock, most_steps: int | None = None
+    ) -> bool:
+        """Look for better partitions into these groups; whether there was room and time to.
+
+        Without a `most_steps` they are few, and looked through whatever the time.
+        """
         groups = [*self._alone, *found.groups]
         costs = np.concatenate([self._alone_costs, found.costs(len(self.budgets))])
-        way = lattice(self.dag, downsets, groups, most_steps)
+        if most_steps is None:
+            way = lattice(self.dag, downsets, groups, inf)
+        else:
+            way = lattice(self.dag, downsets, groups, most_steps, clock)
         if way is None:
             return False
         if self.rules.through:
@@ -180,8 +189,9 @@ class Anytime:
             near[: self.dag.count] = True
             groups = [groups[row] for row in np.flatnonzero(near)]
             costs = costs[near]
-            way = lattice(self.dag, downsets, groups, most_steps)
-            assert way is not None, "fewer groups have fewer steps"
+            way = way.of(near)
+        if most_steps is not None and clock.expired():
+            return False
         offers = Offers(self.candidates, self.budgets, (groups, costs))
         least, paths, bounds = offers.shortest(way, clock, self.below)
         for k, best in enumerate(self.best):

@@ -89,9 +89,11 @@ class Offers:
             if not self.allows(self.groups[row]):
                 self.costs[row] = dear
 
-    def ask(self, rows: Iterable[int]) -> None:
-        """Find what these groups cost, and with them all of equal looks."""
+    def ask(self, rows: Iterable[int], clock: Clock | None = None) -> None:
+        """Find what these groups cost, and with them all of equal looks, while time allows."""
         for row in rows:
+            if clock is not None and clock.expired():
+                return
             if not self.known[row]:
                 steps = self.candidates.cost(self.groups[row])
                 self._set(row, [least_traffic(steps, budget) for budget in self.budgets])
@@ -106,12 +108,12 @@ class Offers:
                 self._set(row, self.candidates.least_traffic(self.groups[row], self.budgets))
                 self.sharp[self._like(row)] = True
 
-    def settle(self, rows: Sequence[int], most: int | None = None) -> None:
+    def settle(self, rows: Sequence[int], clock: Clock, most: int | None = None) -> None:
         """Sharpen the bounds of these groups; cost the first of those already sharp."""
         most = self._asked if most is None else most
         sharp = [row for row in rows if self.sharp[row] and not self.known[row]]
-        self.sharpen(rows)
-        self.ask(sharp[:most])
+        self.sharpen(rows, clock)
+        self.ask(sharp[:most], clock)
 
     def shortest(
         self, way: Lattice, clock: Clock, below: Sequence[int] | None = None
@@ -136,7 +138,7 @@ class Offers:
             for column in open_:
                 near = np.argsort(through[:, column], kind="stable")[:SHARPENED]
                 fits = through[near, column] < NEVER
-                self.settle([*paths[column], *(int(row) for row in near[fits])])
+                self.settle([*paths[column], *(int(row) for row in near[fits])], clock)
 
     def _last_look(self, way: Lattice) -> tuple[Bytes, list[list[int]]]:
         """The cheapest way by groups whose cost is known, and a few more of the best ways'."""

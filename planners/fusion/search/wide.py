@@ -40,7 +40,7 @@ def wide_cover(offers: Offers, column: int, clock: Clock, known: PartitionFound)
         open_ = [int(row) for row in near if not offers.known[row]]
         if not open_:
             break
-        offers.settle(open_, JOINING)
+        offers.settle(open_, clock, JOINING)
         slack = _slack(offers, column, price)
         near = near[slack[near] <= known.objective - bound]
     usable = [int(row) for row in near if offers.known[row]]
@@ -83,7 +83,7 @@ def _prices(
         if not len(over) or clock.expired():
             break
         worst = over[np.argsort(-beyond[over], kind="stable")[:JOINING]]
-        offers.settle([int(row) for row in worst], JOINING)
+        offers.settle([int(row) for row in worst], clock, JOINING)
         inside |= offers.known & (offers.costs[:, column] < NEVER) & _rows(worst, len(inside))
     fits = [int(row) for row in np.flatnonzero(offers.costs[:, column] < NEVER)]
     exact = made_exact(
