@@ -36,7 +36,12 @@ class WorkerProcesses(Executor):
     def _done(self, job: Callable[[], T]) -> T:
         pool = self._pools.get()
         try:
-            return pool.submit(job).result()
+            try:
+                running = pool.submit(job)
+            except BrokenExecutor:  # Its process died while it had nothing to do.
+                pool = _pool()
+                running = pool.submit(job)
+            return running.result()
         except BrokenExecutor:
             pool.shutdown()
             pool = _pool()

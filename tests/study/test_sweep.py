@@ -135,6 +135,15 @@ def test_of_workers_that_are_pools_of_their_own_only_the_job_that_kills_one_fail
     assert "failed" not in set(found["status"])
 
 
+def test_a_process_that_is_killed_while_it_has_nothing_to_do_is_replaced() -> None:
+    with WorkerProcesses(1) as workers:
+        idle = workers.submit(os.getpid).result()
+        os.kill(idle, signal.SIGKILL)
+        with contextlib.suppress(BrokenExecutor):  # Its death may not be noticed yet.
+            workers.submit(os.getpid).result()
+        assert workers.submit(os.getpid).result() != idle
+
+
 def test_dask_makes_the_same_table_though_a_worker_is_killed() -> None:
     """Two workers, one of them killed while it plans: its plans are made by the other."""
     from distributed import Client, LocalCluster

@@ -201,7 +201,7 @@ class _Joint:
         dag = self.offers.candidates.dag
         way = None
         if not self._proven() and count_downsets(dag) <= MOST_DOWNSETS:
-            way = lattice(dag, dag.downsets(), self.groups, MOST_STEPS)
+            way = lattice(dag, dag.downsets(), self.groups, MOST_STEPS, self.clock)
         if way is not None:
             self._search_all(way)
         if not self._proven():
