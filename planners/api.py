@@ -18,7 +18,7 @@ from planners.core.registry import planner as find_planner
 from planners.core.weights import COUNTED, asked_weights
 from planners.plan import Plan  # not from core: `planners.plan` is then the function below
 from planners.simulator.bugs import bugs_explained
-from planners.simulator.check import check
+from planners.simulator.check import require_valid
 from planners.simulator.simulate import Trace
 from planners.simulator.simulate import simulate as simulate_plan
 from planners.simulator.spread import with_engines
@@ -65,7 +65,7 @@ def plan(
     made = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
     if replay:
         with bugs_explained(made):
-            check(made, since(began, progress))
+            require_valid(made, since(began, progress))
     return made
 
 

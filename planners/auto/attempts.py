@@ -17,7 +17,7 @@ from planners.core.progress import ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 from planners.simulator.aim import Aim
-from planners.simulator.check import check
+from planners.simulator.check import require_valid
 from planners.simulator.simulate import simulate
 from planners.simulator.spread import with_engines
 
@@ -119,7 +119,7 @@ def _attempt(
         trace = simulate(made) if aim.simulated else None
         value = aim.value(made, trace)
         if trace is None and (best is None or value < best[0]):
-            check(made)
+            require_valid(made)
         timed_s = time.perf_counter() - began
         return replace(outcome, value=value, timed_s=timed_s), made
     except BudgetTooSmall as error:

@@ -19,10 +19,17 @@ class _Known(Generic[T]):
 
 
 class Last(Generic[T]):
-    """What was found of one thing, told by identity, when asked in one way, told by equality."""
+    """What was found of the `most` things asked last, told by identity, each when asked in one way,
+    told by equality."""
 
-    def __init__(self) -> None:
-        self._of_thread = threading.local()
+    def __init__(self, most: int = 1) -> None:
+        self._most, self._of_thread = most, threading.local()
+
+    @property
+    def _mine(self) -> dict[int, _Known[T]]:
+        """What this thread knows, by the number of the thing, the oldest first."""
+        mine: dict[int, _Known[T]] = self._of_thread.__dict__.setdefault("mine", {})
+        return mine
 
     def get(self, thing: object, *how: object) -> T | None:
         """What was found; None where it is not what was found last."""
@@ -31,15 +38,18 @@ class Last(Generic[T]):
 
     def of(self, thing: object) -> tuple[tuple[object, ...], T] | None:
         """The way in which a thing was asked last, and what was found; None as above."""
-        known: _Known[T] | None = getattr(self._of_thread, "known", None)
+        known = self._mine.get(id(thing))
         return (known.how, known.found) if known is not None and known.thing() is thing else None
 
     def keep(self, found: T, thing: object, *how: object) -> None:
         """Remember what was found of a thing as long as it is there."""
-        mine = self._of_thread.__dict__
+        mine, number = self._mine, id(thing)
 
         def forget(gone: weakref.ref[Any]) -> None:
-            if (known := mine.get("known")) is not None and known.thing is gone:
-                del mine["known"]
+            if (known := mine.get(number)) is not None and known.thing is gone:
+                del mine[number]
 
-        mine["known"] = _Known(weakref.ref(thing, forget), how, found)
+        mine.pop(number, None)
+        mine[number] = _Known(weakref.ref(thing, forget), how, found)
+        while len(mine) > self._most:
+            mine.pop(next(iter(mine)), None)

@@ -79,6 +79,15 @@ def held(program: Program, most: int = MOST_HELD) -> Program:
     return program
 
 
+def cannot_change(program: Program) -> bool:
+    """Whether what is found of a program stays so: its items are held, and nobody can replace them,
+    or they are made anew, always the same."""
+    instructions = program.instructions
+    if isinstance(instructions, LoopedInstructions):
+        return instructions.lazy or isinstance(instructions.items, tuple)
+    return isinstance(instructions, tuple)
+
+
 def items_of(program: Program) -> Iterable[Item]:
     """A program's items as written: instructions and loops."""
     instructions = program.instructions

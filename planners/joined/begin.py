@@ -23,9 +23,10 @@ from planners.core.units import format_bytes
 from planners.core.weights import weights_of
 from planners.joined.claimed import claimed
 from planners.simulator.aim import Aim
-from planners.simulator.check import check
+from planners.simulator.check import require_valid
 from planners.simulator.memories import onchip_bytes
 from planners.simulator.simulate import simulate
+from planners.simulator.spread import with_engines
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ def begun(
             if kept:
                 continue
             raise BadInput(f"begin: {path} is a plan for {other}")
-        plan = _of_the_budget(plan, aim, budget_bytes)
+        plan = with_engines(_of_the_budget(plan, aim, budget_bytes))
         try:
-            check(plan)
+            require_valid(plan)
             if broken(plan, wishes):
                 continue
         except InvalidPlan as error:

@@ -60,7 +60,7 @@ def of_program(own: Judged, program: Program, machine: Machine, aim: Aim) -> Jud
     plan = replace(plan, claims=claims)
     trace = simulate(plan)
     plan = replace(claimed(plan, trace, aim), notes=(*plan.notes, _told(plan)))
-    return replace(own, plan=plan, trace=trace, value=aim.value(plan, trace))
+    return replace(own, plan=plan, timed=trace, value=aim.value(plan, trace))
 
 
 def _programs(plan: Plan, machine: Machine, aim: Aim, clock: Clock) -> Iterator[Program]:

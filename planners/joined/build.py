@@ -41,6 +41,7 @@ from planners.joined.stretches import Stretch, stretches
 from planners.joined.with_spills import SpilledWays
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
+from planners.simulator.spread import by_directions
 
 SLICES = (16, 8, 32, 4)
 """A slice of parameters is the budget over one of these; and half of such a slice."""
@@ -155,7 +156,7 @@ class JoinedBuilder:
                 self.seen.add(_key(found, 0))
                 self.made = True
                 read = read_in_place(self.graph, self.machine, base)
-                yield JoinedProgram(read, found, 0, blocks)
+                yield _named(read, found, 0, blocks)
 
     def blocks(self, slice_bytes: int, share: float, part: float = 1.0) -> RoomyBlocks:
         """Blocks in a `part` of the budget, searched in a `share` of the time that is left."""
@@ -205,7 +206,7 @@ class JoinedBuilder:
                 base = stream.streamed(made.slice_bytes)
             except NoRoom:
                 return None
-        return replace(made, program=base, stretches=found)
+        return _named(base, found, made.slice_bytes, made.blocks)
 
     def _counted(self) -> Iterator[JoinedProgram]:
         """Programs whose parameters stream, in slices of several sizes."""
@@ -273,7 +274,7 @@ class JoinedBuilder:
                 unplaced = error.operator
             else:
                 self.made, unplaced = True, ""
-                yield JoinedProgram(program, found, slice_bytes, blocks)
+                yield _named(program, found, slice_bytes, blocks)
             self.took_s = perf_counter() - began
         if unplaced and repairs:
             other = self.spills.without_way(blocks, found, unplaced)
@@ -300,7 +301,7 @@ class JoinedBuilder:
         if base is not None:
             self.seen.add(_key(found, slice_bytes))
             self.made = True
-            yield JoinedProgram(base, found, slice_bytes, blocks)
+            yield _named(base, found, slice_bytes, blocks)
 
     def _too_late(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> bool:
         """Whether fused parts that are not known yet, and the program, take more than is left."""
@@ -371,6 +372,13 @@ class JoinedBuilder:
             most = self.larger and len(own) > MOST_OF_IT * len(self.graph.operators)
             share *= ONLY_SHARE if most else FUSED_SHARE
         return self.fused.find(stretch.first, stretch.stop, min(self.most_fused_s, share * left_s))
+
+
+def _named(
+    program: Program, found: tuple[Stretch, ...], slice_bytes: int, blocks: RoomyBlocks
+) -> JoinedProgram:
+    """A program whose transfers name their engines, so that it is judged as it is returned."""
+    return JoinedProgram(by_directions(program), found, slice_bytes, blocks)
 
 
 def _key(found: tuple[Stretch, ...], slice_bytes: int) -> tuple[object, ...]:

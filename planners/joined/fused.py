@@ -154,6 +154,11 @@ class FusedParts:
             return None
         programs, again, boxed, begun = list[Program](), list[str](), list[str](), 0
         alone = [p for p, op in enumerate(part.operators) if p == at or self._alike(op, error)]
+        by_boxes = dict[int, Program]()
+        for position in alone:  # First: where one has none, there is nothing to plan around it.
+            if (program := self._by_boxes(part.operators[position])) is None:
+                return None
+            by_boxes[position] = program
         for position in (*alone, len(part.operators)):
             if self.clock.expired():
                 return None
@@ -165,11 +170,8 @@ class FusedParts:
                 programs.append(inside.program)
                 again += inside.again
                 boxed += inside.boxed
-            if position < len(part.operators):
-                program = self._by_boxes(part.operators[position])
-                if program is None:
-                    return None
-                programs.append(program)
+            if position in by_boxes:
+                programs.append(by_boxes[position])
                 boxed.append(part.operators[position].name)
             begun = position + 1
         made = consecutive(programs, self.machine, self.budget_bytes)
@@ -194,6 +196,7 @@ class FusedParts:
         return op.kind, op.look, op.slide, shapes, self.graph.types_of(op)
 
     def _by_boxes(self, op: Operator) -> Program | None:
+        """An operator box by box; None where it has none, or the time is over."""
         boxes = OperatorBoxes(
             self.graph, self.machine, self.budget_bytes, op, in_place=self.in_place
         )

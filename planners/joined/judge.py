@@ -20,6 +20,7 @@ from planners.joined.options import JoinedOptions
 from planners.joined.stretches import Stretch
 from planners.simulator.account import account
 from planners.simulator.aim import Aim
+from planners.simulator.check import figures
 from planners.simulator.simulate import Trace, simulate
 from planners.simulator.timing import schedule
 
@@ -31,13 +32,21 @@ SHORT = 500
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A plan, its timing, what it is worth by the objective, and the wishes that it breaks."""
+    """A plan, its timing, what it is worth by the objective, and the wishes that it breaks.
+
+    It is timed where the objective follows from that, else when it is asked for.
+    """
 
     plan: Plan
-    trace: Trace
+    timed: Trace | None
     value: float
     made: JoinedProgram
     lost: tuple[Wish, ...] = ()
+
+    @property
+    def trace(self) -> Trace:
+        """Its timing."""
+        return self.timed or simulate(self.plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,7 @@ class Judge:
         """A plan of a program, replayed and timed."""
         builder, aim = self.builder, self.aim
         graph, clock = aim.floors.graph, builder.clock  # In the model's order.
+        figures(graph, made.program, machine=builder.machine)  # For all below.
         moved = account(graph, made.program)
         floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
         proven = self.chosen.objective == "traffic"
@@ -90,8 +100,8 @@ class Judge:
             notes=_notes(graph, made, told),
             details=Details(stretches=told),
         )
-        trace = simulate(plan)
-        if self.chosen.objective == "latency":
+        trace = simulate(plan) if aim.simulated else None
+        if trace is not None and self.chosen.objective == "latency":
             claim = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)
             plan = replace(plan, details=replace(plan.details, latency=claim))
             if not claim.gap:

@@ -21,6 +21,7 @@ from planners.core.graph import Graph
 from planners.core.tables.making import table_of
 from planners.core.tables.table import COMPUTE
 from planners.joined.build import JoinedBuilder
+from planners.joined.estimates import known_s
 from planners.joined.judge import Judge, Judged
 from planners.joined.stretches import KEPT, SPILLED, How, Stretch, counted, joined_steps
 from planners.overlap.search.chain import ChainWay
@@ -36,6 +37,8 @@ _NEXT: Mapping[str | None, str] = {
     SPILLED: "as whole tensors with spills",
     KEPT: "as whole tensors with spills",
 }
+TIMED_SHARE = 0.1
+"""Of the time that is left, for the timing of a plan that was not timed, to know what waits."""
 ENGINE, ABOUT = "compute", 1.02
 """The engine that runs operators; by how much its estimated seconds may be off."""
 
@@ -167,9 +170,11 @@ class LocalSearch:
     def _exchanges(self) -> list[Exchange]:
         """To fused groups for wishes; to each way, those first where most is waited for; to fused
         groups, and from these to whole tensors with spills."""
-        waits = _waits(self.best, self.builder.graph)
         exchanges = [Exchange(way.first, way.stop, way) for way in self.ways]
-        exchanges.sort(key=lambda exchange: -sum(waits[exchange.first : exchange.stop]))
+        left_s = self.builder.clock.left_s
+        if self.best.timed or known_s(self.best.plan.program) < TIMED_SHARE * left_s:
+            waits = _waits(self.best, self.builder.graph)
+            exchanges.sort(key=lambda exchange: -sum(waits[exchange.first : exchange.stop]))
         others = [
             Exchange(first, stop, how)
             for how in (None, *self.builder.spilled.hows)

@@ -22,7 +22,7 @@ from planners.core.program import (
     piece_bytes,
 )
 from planners.core.progress import Clock
-from planners.simulator.check import compulsory_bytes, known_replay
+from planners.simulator.check import compulsory_bytes, known_figures
 from planners.simulator.columns.replay import counted
 
 
@@ -63,7 +63,7 @@ def account(graph: Graph, program: Program) -> Account:
     Sums must begin with channel 0 and end with the last one, and the parts of a piece begin with
     its first corner.
     """
-    if (report := known_replay(graph, program)) is not None:
+    if (report := known_figures(graph, program)) is not None:
         return Account(
             report.peak_bytes, report.extent_bytes, report.compulsory_bytes, report.traffic_bytes
         )

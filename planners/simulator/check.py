@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from planners.core.access import needs, reduced, share_of_macs
@@ -20,7 +20,7 @@ from planners.core.errors import InvalidPlan
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph, Operator
 from planners.core.last import Last
-from planners.core.loops import LoopedInstructions, held, items_of, round_of, size_of
+from planners.core.loops import cannot_change, held, items_of, round_of, size_of
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import (
@@ -99,6 +99,8 @@ class CheckReport(Displayed):
 
 
 _last = Last[CheckReport]()
+_figures = Last[CheckReport](most=16)
+"""The same without residencies, which take much room where there are many."""
 
 
 def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
@@ -107,6 +109,20 @@ def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
     `progress` is called from time to time with the current step; its answer is ignored. Raises
     `InvalidPlan` with the step, the address and the reason.
     """
+    onchip = _onchip_bytes(plan)
+    report = replay(plan.graph, plan.program, progress, plan.machine)
+    _check_claims(plan, report, onchip)
+    return report
+
+
+def require_valid(plan: Plan, progress: ProgressCallback | None = None) -> None:
+    """The same without a report: a program that was replayed some time ago is not again."""
+    onchip = _onchip_bytes(plan)
+    _check_claims(plan, figures(plan.graph, plan.program, progress, plan.machine), onchip)
+
+
+def _onchip_bytes(plan: Plan) -> int:
+    """What a program's memories on chip hold, which the budget must too. Raises `InvalidPlan`."""
     check_memories(plan.program)
     check_levels(plan.program, plan.machine)
     if (onchip := onchip_bytes(plan.program, plan.machine)) > plan.budget_bytes:
@@ -114,9 +130,7 @@ def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
             f"the program's memories hold {onchip} bytes, the budget is {plan.budget_bytes}",
             kind="budget",
         )
-    report = replay(plan.graph, plan.program, progress, plan.machine)
-    _check_claims(plan, report, onchip)
-    return report
+    return onchip
 
 
 def _check_claims(plan: Plan, report: CheckReport, onchip: int) -> None:
@@ -168,14 +182,27 @@ def replay(
     known = _last.get(program, graph, machine)
     if known is None:
         known = _replay(graph, held(program), progress, machine)
-        if _is_in_columns(known) and _cannot_change(program):
+        if _is_in_columns(known) and cannot_change(program):
             _last.keep(known, program, graph, machine)
+            _figures.keep(replace(known, residencies=()), program, graph, machine)
     return known
 
 
-def known_replay(graph: Graph, program: Program) -> CheckReport | None:
-    """What the last replay found, if it was of this very program, on whatever machine."""
-    known = _last.of(program)
+def figures(
+    graph: Graph,
+    program: Program,
+    progress: ProgressCallback | None = None,
+    machine: Machine | None = None,
+) -> CheckReport:
+    """The same as `replay`, but for the residencies, which may be left out."""
+    known = _figures.get(program, graph, machine)
+    return replay(graph, program, progress, machine) if known is None else known
+
+
+def known_figures(graph: Graph, program: Program) -> CheckReport | None:
+    """What a replay of this very program found, if it was one of the last, on whatever machine;
+    without residencies."""
+    known = _figures.of(program)
     return known[1] if known is not None and known[0][0] is graph else None
 
 
@@ -183,13 +210,6 @@ def _is_in_columns(report: CheckReport) -> bool:
     """Whether the program was a long one, worth being known."""
     found = report.residencies
     return isinstance(found, Residencies) and found.replayed is not None
-
-
-def _cannot_change(program: Program) -> bool:
-    instructions = program.instructions
-    if isinstance(instructions, LoopedInstructions):
-        return instructions.lazy or isinstance(instructions.items, tuple)
-    return isinstance(instructions, tuple)
 
 
 def _replay(

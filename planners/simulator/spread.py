@@ -19,18 +19,20 @@ def with_engines(plan: Plan) -> Plan:
 
     Where engines share work, it is the one that the scoreboard finds to be done first.
     """
-    chosen: Mapping[int, str] = {}
     if spreads(plan.machine):
         seconds = seconds_of(plan.program, plan.graph, plan.times) if plan.times else ()
         board = Scoreboard(plan.program, plan.machine, False, None, seconds, spread=True)
         chosen = {each.instruction: each.engine for each in board.run()}
-    elif all(item.engine for item in _transfers(items_of(plan.program))):
-        return plan
-    return replace(plan, program=_assigned(plan.program, chosen))
+        return replace(plan, program=_assigned(plan.program, chosen))
+    named = by_directions(plan.program)
+    return plan if named is plan.program else replace(plan, program=named)
 
 
 def by_directions(program: Program) -> Program:
-    """The program whose loads are the engine's for loads, and whose stores that for stores."""
+    """The program of which loads that name no engine are the engine's for loads, and stores that
+    for stores; itself, where each names one."""
+    if all(item.engine for item in _transfers(items_of(program))):
+        return program
     return _assigned(program, {})
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from planners.core.loops import items_of, moves_of, numbers_of, size_of
+from planners.core.last import Last
+from planners.core.loops import cannot_change, items_of, moves_of, numbers_of, size_of
 from planners.core.program import (
     Barrier,
     Compute,
@@ -51,9 +52,24 @@ AT_ONCE = 200_000
 
 _UNPLACED = Region("", None, 0)
 
+_last = Last[Table]()
+
 
 def table_of(program: Program) -> Table | None:
-    """The columns of a program; None where it, or a number in it, is too large to be held so."""
+    """The columns of a program; None where it, or a number in it, is too large to be held so.
+
+    Those of the last program are kept as long as it is there: a planner counts what it moves, and
+    then replays it.
+    """
+    known = _last.get(program)
+    if known is None:
+        known = _read(program)
+        if known is not None and cannot_change(program):
+            _last.keep(known, program)
+    return known
+
+
+def _read(program: Program) -> Table | None:
     names, items, count = _AllNames(), iter(items_of(program)), 0
     tables: list[Table] = []
     try:
