@@ -207,7 +207,8 @@ def solve(offers: Offers, clock: Clock) -> list[PartitionFound]:
     """The best partitions, one a budget: exact while the clock allows."""
     dag = offers.candidates.dag
     if count_downsets(dag) <= MOST_DOWNSETS:
-        way = lattice(dag, dag.downsets(), offers.groups, MOST_STEPS)
+        soon = clock.part(0.5 * clock.left_s)
+        way = lattice(dag, dag.downsets(), offers.groups, MOST_STEPS, soon)
         if way is not None:
             offers.sharpen(range(len(offers.groups)), clock.part(0.5 * clock.left_s))
             return _covers(offers, *offers.shortest(way, clock))
