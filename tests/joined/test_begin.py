@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import planners as sp
-from planners.core.kept_plans import kept_in
+from planners.core.kept_plans import keep_in, kept_in
+from planners.joined import begin
 from planners.joined.fused import FusedParts
+from planners.simulator.check import require_valid
 from tests.joined.networks import graph_of
 
 BUDGET = 12_000
@@ -174,6 +177,30 @@ def test_kept_plans_of_another_problem_are_passed_over(graph: sp.Graph, tmp_path
     assert (fused.planner, in_place.planner) == ("fusion", "overlap")
     plan = sp.plan(graph, "joined", size, begin=str(tmp_path), time_limit=0.001, **ALONE)
     assert traffic(plan) <= traffic(fused)
+
+
+def test_of_kept_plans_those_that_claim_more_are_not_replayed(
+    graph: sp.Graph, theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = sp.plan(graph, "joined", BUDGET, time_limit=4, **ALONE)
+    many = sp.Plan.load(theirs)
+    for key, plan in (("0", many), ("1", few)):
+        keep_in(tmp_path, plan, BUDGET, key)
+    replayed: list[int] = []
+
+    def noted(plan: sp.Plan) -> None:
+        replayed.append(traffic(plan))
+        require_valid(plan)
+
+    monkeypatch.setattr(begin, "require_valid", noted)
+    found = sp.plan(graph, "joined", BUDGET, begin=str(tmp_path), time_limit=0.001, **ALONE)
+    assert traffic(found) == traffic(few) < traffic(many)
+    assert replayed == [traffic(few)]
+    with pytest.raises(sp.BadInput, match="does not replay"):  # One that is named always is.
+        cut = replace(many, program=replace(many.program, instructions=()))
+        cut.save(tmp_path / "cut.json")
+        named = [str(tmp_path), str(tmp_path / "cut.json")]
+        sp.plan(graph, "joined", BUDGET, begin=named, time_limit=0.001, **ALONE)
 
 
 def test_a_folder_that_cannot_be_written_is_said_at_once(graph: sp.Graph, tmp_path: Path) -> None:
