@@ -196,10 +196,10 @@ def test_of_kept_plans_those_that_claim_more_are_not_replayed(
     found = sp.plan(graph, "joined", BUDGET, begin=str(tmp_path), time_limit=0.001, **ALONE)
     assert traffic(found) == traffic(few) < traffic(many)
     assert replayed == [traffic(few)]
+    cut = replace(many, program=replace(many.program, instructions=()))
+    cut.save(tmp_path / "cut.json")
+    named = [str(tmp_path), str(tmp_path / "cut.json")]
     with pytest.raises(sp.BadInput, match="does not replay"):  # One that is named always is.
-        cut = replace(many, program=replace(many.program, instructions=()))
-        cut.save(tmp_path / "cut.json")
-        named = [str(tmp_path), str(tmp_path / "cut.json")]
         sp.plan(graph, "joined", BUDGET, begin=named, time_limit=0.001, **ALONE)
 
 
