@@ -55,7 +55,8 @@ from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.recent import group_model
 from planners.fusion.emit.coarser import PlacedGroup, short_enough, traffic_of
-from planners.fusion.emit.program import LaidGroup, emit, lay_out
+from planners.fusion.emit.laid import LaidGroup, lay_out
+from planners.fusion.emit.program import emit
 from planners.fusion.joint.constrained import wished_jointly
 from planners.fusion.joint.planner import JointFusion
 from planners.fusion.latency.search import quickest

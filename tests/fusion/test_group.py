@@ -13,8 +13,9 @@ from planners.core.access import needs
 from planners.core.program import Compute
 from planners.fusion.cost.floor import Floors
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.laid import lay_out
 from planners.fusion.emit.layout import Arranger, Room
-from planners.fusion.emit.program import emit, lay_out
+from planners.fusion.emit.program import emit
 from planners.fusion.partition.cost_model import executable
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.tile.axes import box_of, rows_in, rows_of

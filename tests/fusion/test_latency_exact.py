@@ -13,7 +13,8 @@ from torch import nn
 import planners as sp
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.emit.program import LaidGroup, emit
+from planners.fusion.emit.laid import LaidGroup
+from planners.fusion.emit.program import emit
 from planners.fusion.latency.exact import Enumeration
 from planners.simulator.timing import schedule
 from tests.cases import cases

@@ -11,7 +11,7 @@ from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit import coarser
 from planners.fusion.emit.coarser import PlacedGroup, count_of, short_enough
-from planners.fusion.emit.program import LaidGroup, lay_out
+from planners.fusion.emit.laid import LaidGroup, lay_out
 from planners.fusion.options import FusionOptions
 from planners.fusion.search.exact import best_partition
 from planners.fusion.tile.cuts import channel_breaks

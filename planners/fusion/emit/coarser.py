@@ -11,8 +11,8 @@ from planners.core.progress import Clock
 from planners.core.writing import MOST_WRITTEN, most_in_time, refuse_too_long
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.count import instructions
+from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger
-from planners.fusion.emit.program import LaidGroup
 from planners.fusion.tile.ways import GroupPlan
 
 TRIES = 40

@@ -14,8 +14,8 @@ from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import PlacedGroup
+from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger
-from planners.fusion.emit.program import LaidGroup
 from planners.fusion.emit.residents import FoundOnChip
 from planners.fusion.joint.resident_cost import HeldCosts
 from planners.fusion.joint.space import Leg

@@ -21,7 +21,7 @@ from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.core.writing import EACH_S, OPERATOR_S, most_in_time
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import PlacedGroup, count_of, shortened, traffic_of
-from planners.fusion.emit.program import LaidGroup, lay_out
+from planners.fusion.emit.laid import LaidGroup, lay_out
 from planners.fusion.joint.addresses import lay_out_jointly
 from planners.fusion.joint.resident_cost import HeldCosts
 from planners.fusion.joint.search import GroupRoute, JointSearch

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger, GroupLayout
-from planners.fusion.emit.program import LaidGroup
 
 
 def at_an_end(

@@ -18,8 +18,10 @@ from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.group import GroupEmitter
+from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger
-from planners.fusion.emit.program import GroupEmitter, LaidGroup, emit
+from planners.fusion.emit.program import emit
 from planners.fusion.emit.residents import Residents
 from planners.fusion.latency.ends import at_an_end, may_be_early, tile_bytes
 from planners.fusion.latency.timed import TimedGroups

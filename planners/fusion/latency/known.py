@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from planners.core.recent import Recent
 from planners.core.writing import EACH_S
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.emit.program import LaidGroup
+from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.latency.timed import TimedGroups
 from planners.fusion.latency.ways import TimedWays
 from planners.fusion.partition.cost_model import Partition

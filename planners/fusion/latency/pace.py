@@ -28,7 +28,8 @@ from planners.core.program import (
     Repeat,
     Store,
 )
-from planners.fusion.emit.program import GroupEmitter, LaidGroup, memories_of
+from planners.fusion.emit.group import GroupEmitter
+from planners.fusion.emit.laid import LaidGroup, memories_of
 from planners.fusion.emit.residents import Residents
 from planners.simulator.hazards import Event, Hazards
 from planners.simulator.timing import Durations

@@ -24,7 +24,7 @@ from planners.core.writing import GRACE_S, is_too_slow, refuse_too_slow
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of
-from planners.fusion.emit.program import LaidGroup, lay_out
+from planners.fusion.emit.laid import LaidGroup, lay_out
 from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
 from planners.fusion.latency.few import few

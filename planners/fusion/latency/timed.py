@@ -10,7 +10,8 @@ from planners.core.graph import Graph
 from planners.core.loops import held
 from planners.core.machine import Machine
 from planners.core.program import Program
-from planners.fusion.emit.program import LaidGroup, emit
+from planners.fusion.emit.laid import LaidGroup
+from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
 from planners.fusion.latency.ends import at_an_end, may_be_early
 from planners.fusion.latency.ways import TimedWays

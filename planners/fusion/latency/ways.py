@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of
+from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger
-from planners.fusion.emit.program import LaidGroup
 from planners.fusion.latency.few import few
 from planners.fusion.latency.pace import GroupPace, GroupPacer, GroupWork
 from planners.fusion.tile.strips import Group
