@@ -5,10 +5,16 @@ from __future__ import annotations
 import gc
 import threading
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 import planners as sp
 from planners.core.last import Last
-from planners.simulator.check import known_figures, replay
+from planners.core.program import Program
+from planners.core.tables.making import table_of
+from planners.simulator import check
+from planners.simulator.check import known_figures, replay, require_valid
 
 
 class _Thing:
@@ -62,3 +68,54 @@ def test_a_changed_program_is_replayed_again() -> None:
     assert replay(plan.graph, listed, machine=plan.machine) == report
     assert known_figures(plan.graph, listed) is None  # A list may change.
     assert sp.simulate(plan) == sp.simulate(replace(plan, program=again))
+
+
+def test_several_are_known_the_oldest_is_forgotten_first() -> None:
+    last, things = Last[int](most=2), [_Thing() for _ in range(3)]
+    for number, thing in enumerate(things):
+        last.keep(number, thing)
+    assert [last.get(thing) for thing in things] == [None, 1, 2]
+    last.keep(3, things[1])  # Anew: now the other is the oldest.
+    last.keep(4, things[0])
+    assert [last.get(thing) for thing in things] == [4, 3, None]
+    del things[1]
+    gc.collect()
+    assert last.get(things[0]) == 4
+
+
+def test_a_program_that_was_replayed_is_not_again_but_its_claims_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = sp.plan(sp.load("mobilenet_v2"), "fusion", "64KiB", time_limit=2)
+    require_valid(plan)
+    replay(plan.graph, replace(plan.program), machine=plan.machine)  # Another since.
+    anew: list[Program] = []
+
+    def noted(graph: sp.Graph, program: Program, *rest: Any) -> check.CheckReport:
+        anew.append(program)
+        return replay_anew(graph, program, *rest)
+
+    replay_anew = check._replay
+    monkeypatch.setattr(check, "_replay", noted)
+    require_valid(plan)
+    assert anew == []
+    wrong = replace(plan.claims, peak_bytes=plan.claims.peak_bytes + 1)
+    with pytest.raises(sp.InvalidPlan, match="peak_bytes"):
+        require_valid(replace(plan, claims=wrong))
+    require_valid(replace(plan, program=replace(plan.program)))
+    assert len(anew) == 1
+    assert check.check(plan).residencies  # A report has all.
+
+
+def test_a_table_is_made_once_of_a_program_that_cannot_change() -> None:
+    plan = sp.plan(sp.load("mobilenet_v2"), "fusion", "64KiB", time_limit=2)
+    table = table_of(plan.program)
+    assert table is not None
+    assert table_of(plan.program) is table
+    listed = replace(plan.program, instructions=list(plan.program.instructions))
+    first = table_of(listed)
+    listed.instructions.pop()  # type: ignore[attr-defined]
+    second = table_of(listed)
+    assert first is not None
+    assert second is not None
+    assert len(second) == len(first) - 1
