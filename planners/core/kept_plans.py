@@ -17,12 +17,17 @@ DIGITS = 16
 """Of a digest: enough for no two graphs of a folder to have the same."""
 
 
-def keep_in(folder: Path, plan: Plan, budget_bytes: int, key: str) -> None:
-    """Write a plan to a folder, which is made where there is none. Raises `BadInput`."""
+def make_folder(folder: Path) -> None:
+    """Make the folder where there is none. Raises `BadInput`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot keep plans in {folder}: {error.strerror}") from error
+
+
+def keep_in(folder: Path, plan: Plan, budget_bytes: int, key: str) -> None:
+    """Write a plan to a folder, which is made where there is none. Raises `BadInput`."""
+    make_folder(folder)
     start = _start(plan.graph, budget_bytes)
     plan.save(folder / f"{start}{plan.planner}-{key[:DIGITS]}.json")
 

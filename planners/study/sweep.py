@@ -18,7 +18,7 @@ from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound, Spillway
 from planners.core.floors import latency_floor_s
 from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
-from planners.core.kept_plans import keep_in
+from planners.core.kept_plans import keep_in, make_folder
 from planners.core.machine import Machine, load_machine
 from planners.core.plan import Plan
 from planners.core.processes import alone
@@ -154,6 +154,8 @@ def sweep(
     for graph in items:
         assert_operators(graph)
     kept, folder = KeptRows(resume), None if plans is None else Path(plans)
+    if folder is not None:
+        make_folder(folder)  # There is one to begin with even where nothing fits.
     rows: dict[Place, dict[str, Any]] = {}
     twins: dict[str, list[tuple[Place, SweepTask]]] = defaultdict(list)
 

@@ -210,5 +210,10 @@ def test_a_folder_that_cannot_be_written_is_said_at_once(graph: sp.Graph, tmp_pa
         sp.sweep(graph, "fusion", BUDGET, time_limit=1, plans=file / "plans", **COUNTED)
 
 
+def test_a_sweep_in_which_nothing_fits_leaves_a_folder(graph: sp.Graph, tmp_path: Path) -> None:
+    sp.sweep(graph, "fusion", 1, time_limit=1, plans=tmp_path / "plans", **COUNTED)
+    assert list(kept_in(tmp_path / "plans", graph, 1)) == []
+
+
 def test_a_folder_without_plans_of_the_problem_is_no_error(graph: sp.Graph, tmp_path: Path) -> None:
     assert sp.plan(graph, "joined", BUDGET, begin=str(tmp_path), time_limit=2, **ALONE).program
