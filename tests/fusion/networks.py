@@ -69,6 +69,38 @@ class Chain(nn.Sequential):
         )
 
 
+class Windows(nn.Module):
+    """Products of tokens in windows that a map is cut into, and put together again."""
+
+    def __init__(self, channels: int = 4, window: int = 3) -> None:
+        super().__init__()
+        self.window = window
+        self.norm = nn.LayerNorm(channels)
+        self.wide = nn.Linear(channels, 3 * channels)
+        self.narrow = nn.Linear(3 * channels, channels)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        n, height, width, channels = x.shape
+        side, down, right = self.window, height // self.window, width // self.window
+        cut = self.norm(x).view(n, down, side, right, side, channels).transpose(2, 3)
+        made = self.narrow(torch.relu(self.wide(cut.reshape(-1, side * side, channels))))
+        whole = made.view(n, down, right, side, side, channels).transpose(2, 3)
+        return x + whole.reshape(n, height, width, channels)
+
+
+class OneForAll(nn.Module):
+    """Many images times the one of another input, and convolutions of the one and of the many."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.many = nn.Conv2d(2, 3, 3, padding=1)
+        self.one = nn.Conv2d(2, 3, 3, padding=1)
+        self.last = nn.Conv2d(3, 4, 3)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.relu(self.many(x)) * self.one(y))
+
+
 def random_net(seed: int) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """A few convolutions and pools of random windows, each reading something before it."""
     rng = random.Random(seed)
@@ -120,9 +152,15 @@ def cases() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
 
 
 CASES = cases()
+MIXED = {
+    "windows": (Windows().eval(), (torch.randn(1, 9, 6, 4),)),
+    "windows of two images": (Windows(3, 2).eval(), (torch.randn(2, 4, 6, 3),)),
+    "one for all images": (OneForAll().eval(), (torch.randn(6, 2, 9, 5), torch.randn(1, 2, 9, 5))),
+}
+"""Maps of which some have more images than others."""
 
 
 def graph_of(name: str, width: int = 1) -> sp.Graph:
-    module, inputs = CASES[name]
+    module, inputs = CASES[name] if name in CASES else MIXED[name]
     graph: Any = sp.from_torch(module, inputs, bytes_per_element=width)
     return graph

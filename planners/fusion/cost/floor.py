@@ -44,6 +44,7 @@ class Floors:
     ) -> None:
         self._least, self.bands = least_channels, bands
         self._number = {name: k for k, name in enumerate(graph.tensors)}
+        self._images = [images_of(tensor) for tensor in graph.tensors.values()]
         rows = [_row_bytes(graph, tensor) for tensor in graph.tensors.values()]
         channels = [channels_of(tensor) for tensor in graph.tensors.values()]
         self.few = [row // n * min(n, least_channels) for row, n in zip(rows, channels)]
@@ -69,13 +70,17 @@ class Floors:
                     rest[b] -= paid
         return total // self.bands + max(member.parameters for member in members)
 
-    def held(self, mask: int, tensors: Sequence[int], rows: Counts) -> Counts:
-        """Bytes of line buffers for one image, the same bound where these tensors have so many
-        rows: a row of `rows` for each, and a column for each case.
+    def held(
+        self, mask: int, tensors: Sequence[int], rows: Counts, *, all_images: bool = False
+    ) -> Counts:
+        """Bytes of line buffers for one image, or for all that each tensor has, the same bound
+        where these tensors have so many rows: a row of `rows` for each, and a column for each case.
         """
         members = [self.needs[i] for i in positions(mask)]
         least = _least_rows(members)
         rows = np.maximum(rows, np.array([least[t] for t in tensors], dtype=np.int64)[:, None])
+        if all_images:
+            rows = rows * np.array([self._images[t] for t in tensors], dtype=np.int64)[:, None]
         total = np.array([self.few[t] for t in tensors], dtype=np.int64) @ rows
         rest = np.array([self.rest[t] for t in tensors], dtype=np.int64)[:, None] * rows
         place = {tensor: k for k, tensor in enumerate(tensors)}
@@ -128,5 +133,9 @@ def _least_rows(members: list[Needs]) -> dict[int, int]:
 
 def _row_bytes(graph: Graph, tensor: Tensor) -> int:
     """Bytes of a row of one image: images may be taken one by one."""
-    images = tensor.shape[0] if len(tensor.shape) > 1 else 1
-    return graph.size_bytes(tensor.name) // rows_of(tensor) // images
+    return graph.size_bytes(tensor.name) // rows_of(tensor) // images_of(tensor)
+
+
+def images_of(tensor: Tensor) -> int:
+    """How many images a tensor has: maps cut into windows have more than those they are cut of."""
+    return tensor.shape[0] if len(tensor.shape) > 1 else 1

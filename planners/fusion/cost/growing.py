@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from planners.core.graph import Graph
 from planners.fusion.cost.boundary import Crossing
-from planners.fusion.cost.floor import Floors
+from planners.fusion.cost.floor import Floors, images_of
 from planners.fusion.cost.refills import Refills
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import NEVER, Bytes
@@ -95,8 +95,7 @@ _SLOTTED = ("slot", "least", "first", "gain", "needed", "skipped", "rows", "rest
 class Growing:
     """The bounds of groups that grow towards the front of one order of all operators.
 
-    `order`: operators in an order that can run. Every operator has as many images as any other
-    (`one_batch`).
+    `order`: operators in an order that can run. All maps have as many images (`one_batch`).
     """
 
     def __init__(
@@ -341,9 +340,9 @@ class Growing:
 
 
 def one_batch(graph: Graph) -> bool:
-    """Whether all operators have as many images, as groups that grow must."""
-    shapes = [graph.tensors[op.outputs[0]].shape for op in graph.operators]
-    return len({shape[0] if len(shape) > 1 else 1 for shape in shapes}) <= 1
+    """Whether all that operators read and make has as many images, as groups that grow must."""
+    maps = {name for op in graph.operators for name in (*op.inputs, *op.outputs)}
+    return len({images_of(graph.tensors[name]) for name in maps}) <= 1
 
 
 def _compulsory_bytes(crossing: Sequence[Crossing], count: int) -> int:

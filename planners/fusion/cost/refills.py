@@ -17,7 +17,7 @@ import numpy as np
 
 from planners.core.graph import Graph
 from planners.core.masks import positions
-from planners.fusion.cost.floor import Floors
+from planners.fusion.cost.floor import Floors, images_of
 from planners.fusion.partition.shortest import NEVER
 from planners.fusion.tile.axes import Counts, rows_of
 from planners.fusion.tile.rows import RowTables
@@ -57,8 +57,7 @@ class Refills:
         members = [tables[i] for i in range(len(graph.operators))]
         self._outs = [number[m.op.outputs[0]] for m in members]
         self.heights = [rows_of(graph.tensors[m.op.outputs[0]]) for m in members]
-        shapes = [graph.tensors[m.op.outputs[0]].shape for m in members]
-        self.images = [shape[0] if len(shape) > 1 else 1 for shape in shapes]
+        self.images = [images_of(graph.tensors[m.op.outputs[0]]) for m in members]
         self._by_image = [m.by_image for m in members]
         self._parameters = [m.parameter_bytes for m in members]
         windows = {id(w.upto): w.upto for m in members for w in m.windows}
@@ -75,18 +74,17 @@ class Refills:
         """Bytes beyond each parameter once, for each budget; None where the group does not fit."""
         paces = self._paces(mask)
         rows = np.array([pace.least - pace.skipped for pace in paces.values()])
-        held = self._floors.held(mask, tuple(paces), rows)
         members = positions(mask)
         holders = [i for i in members if self._parameters[i]]
         sizes = np.array([self._parameters[i] for i in holders], dtype=np.int64)
         turns = _turns([paces[self._outs[i]] for i in holders]) if holders else rows[:0]
-        images = max(self.images[i] for i in members)
+        # Images that are apart are as many in each of the group's tensors.
         apart = all(self._by_image[i] for i in members)
+        images = self.images[members[0]] if apart else 1
+        held = self._floors.held(mask, tuple(paces), rows, all_images=not apart)
         least: Counts = np.full(len(budgets), NEVER, dtype=np.int64)
         limits = np.array(budgets, dtype=np.int64)[:, None]
         for together in (n for n in range(1, images + 1) if images % n == 0):
-            if not apart and together < images:
-                continue
             for bands in (1 << k for k in range(self._floors.bands.bit_length())):
                 # Columns: the levels for the first budget, then those for the next.
                 spare = (limits - held * together // bands).ravel()
