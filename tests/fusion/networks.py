@@ -137,6 +137,40 @@ def random_net(seed: int) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     return Random(), (torch.randn(rng.choice([1, 1, 2]), 2, rng.randint(9, 13), 5),)
 
 
+def strided_net(seed: int) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Wide layers on maps of which strides step over rows and columns, sums and tokens of them."""
+    rng = random.Random(seed)
+
+    class Strided(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            width = before = rng.randint(4, 12)
+            self.stem = nn.Conv2d(2, width, 3, padding=1)
+            self.sums = [rng.choice([True, False]) for _ in range(rng.randint(1, 2))]
+            self.layers, self.steps = nn.ModuleList(), nn.ModuleList()
+            for _ in self.sums:
+                self.layers.append(nn.Conv2d(width, width, 3, padding=1))
+                more = rng.randint(2, 12)
+                kernel, stride = rng.choice([(1, 2), (1, 2), (1, 3), (2, 3), (3, 2)])
+                self.steps.append(nn.Conv2d(width, more, kernel, stride, padding=kernel // 2))
+                before, width = width, more
+            self.head, self.side = nn.Conv2d(width, 3, 3, padding=1), nn.Conv2d(before, 3, 1)
+            self.tokens = rng.choice([True, False])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = last = self.stem(x)
+            for layer, step, joined in zip(self.layers, self.steps, self.sums, strict=True):
+                last = torch.relu(layer(x) + x) if joined else torch.relu(layer(x))
+                x = step(last)
+            made = self.head(x)
+            if not self.tokens:
+                return made
+            return torch.cat([self.side(last).flatten(2), made.flatten(2)], 2)
+
+    side = rng.randint(8, 17)
+    return Strided().eval(), (torch.randn(1, 2, side, rng.choice([side, 16])),)
+
+
 def cases() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
     torch.manual_seed(0)
     found: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]] = {
@@ -158,9 +192,15 @@ MIXED = {
     "one for all images": (OneForAll().eval(), (torch.randn(6, 2, 9, 5), torch.randn(1, 2, 9, 5))),
 }
 """Maps of which some have more images than others."""
+STRIDED = {f"strided {seed}": strided_net(seed) for seed in range(10, 20)}
+STRIDED["every second column"] = (
+    nn.Sequential(nn.Conv2d(24, 2, 1, 2), nn.Conv2d(2, 2, 1)).eval(),
+    (torch.randn(1, 24, 5, 16),),
+)
+"""Maps that are not read everywhere."""
 
 
 def graph_of(name: str, width: int = 1) -> sp.Graph:
-    module, inputs = CASES[name] if name in CASES else MIXED[name]
+    module, inputs = (CASES | MIXED | STRIDED)[name]
     graph: Any = sp.from_torch(module, inputs, bytes_per_element=width)
     return graph

@@ -22,7 +22,7 @@ from planners.fusion.search.anytime import Anytime
 from planners.fusion.search.bounded import Dominance
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import best_partition, sweep_partitions
-from tests.fusion.networks import CASES, graph_of
+from tests.fusion.networks import CASES, STRIDED, graph_of
 
 MACHINE = sp.load_machine("npu_small")
 SWITCHES = [None, Dominance(excess=False), Dominance(through=False), Dominance(False, False)]
@@ -49,7 +49,7 @@ def growing_of(model: GroupModel, order: list[int]) -> Growing:
 
 
 @pytest.mark.parametrize(("tile", "bands"), [(1, 1), (3, 1), (1, 4)])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *STRIDED])
 def test_bounds_hold_and_grow(name: str, tile: int, bands: int) -> None:
     model = model_of(name, tile, bands)
     if not one_batch(model.graph):
@@ -81,7 +81,7 @@ def test_bounds_hold_and_grow(name: str, tile: int, bands: int) -> None:
 
 
 @pytest.mark.parametrize(("tile", "bands"), [(1, 1), (3, 1), (1, 4)])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *STRIDED])
 def test_no_group_loads_fewer_parameters_of_an_operator(name: str, tile: int, bands: int) -> None:
     model = model_of(name, tile, bands)
     found = Candidates(model, model.graph, model.traits)

@@ -5,7 +5,7 @@ its own stays longer in its line buffer than one that the group reads. What does
 that is read has a line buffer, of at least the rows that one row of each reader needs (Optimus,
 eq. 4 at T_h = 1), of all channels or of T_c; what is made has a row; of what an operator adds up
 and what it makes of it one has all channels (Algorithm 2); and the parameters of a few channels
-have a place.
+have a place. Of columns that strides step over a band need not hold its share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from planners.core.graph import Graph, Tensor
 from planners.core.masks import positions
-from planners.fusion.tile.axes import Counts, channels_of, rows_of
+from planners.fusion.tile.axes import Counts, channels_of, columns_of, rows_of
 from planners.fusion.tile.rows import OperatorRows, RowTables
 
 
@@ -36,7 +36,8 @@ class Floors:
     """Lower bounds on the buffer of groups of two operators or more, monotone in the group.
 
     `least_channels`: the least channels that are held, the paper's T_c. `bands`: the most bands
-    of columns.
+    of columns. By tensor `few` are the bytes of the least channels of a row of one image, `rest`
+    those of the others.
     """
 
     def __init__(
@@ -46,6 +47,9 @@ class Floors:
         self._number = {name: k for k, name in enumerate(graph.tensors)}
         self._images = [images_of(tensor) for tensor in graph.tensors.values()]
         rows = [_row_bytes(graph, tensor) for tensor in graph.tensors.values()]
+        for name, columns in (_skipped_columns(graph, bands) if bands > 1 else {}).items():
+            at, all_columns = self._number[name], columns_of(graph.tensors[name])
+            rows[at] = rows[at] * (all_columns - columns) // all_columns
         channels = [channels_of(tensor) for tensor in graph.tensors.values()]
         self.few = [row // n * min(n, least_channels) for row, n in zip(rows, channels)]
         self.rest = [row - few for row, few in zip(rows, self.few)]
@@ -129,6 +133,20 @@ def _least_rows(members: list[Needs]) -> dict[int, int]:
             if count > rows.get(tensor, -1):
                 rows[tensor] = count
     return rows
+
+
+def _skipped_columns(graph: Graph, bands: int) -> dict[str, int]:
+    """By tensor the columns that all bands of a group together may not hold, at most: those that
+    some reader steps over, at the edges or between what two bands read."""
+    tables, skipped = RowTables(graph, columns=True), dict[str, int]()
+    for position in range(len(graph.operators)):
+        for window in tables[position].columns:
+            over = np.maximum(window.start - window.upto, 0)  # In front of each column.
+            edge = columns_of(graph.tensors[window.tensor]) - int(window.upto[-1])
+            every = int(over[:-1].sum()) + edge
+            between = bands * max(int(over[1:-1].max(initial=0)), int(over[0]) + edge)
+            skipped[window.tensor] = max(min(every, between), skipped.get(window.tensor, 0))
+    return skipped
 
 
 def _row_bytes(graph: Graph, tensor: Tensor) -> int:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from planners.core.graph import Graph
 from planners.fusion.cost.boundary import Crossing
 from planners.fusion.cost.floor import Floors, images_of
-from planners.fusion.cost.refills import Refills
+from planners.fusion.cost.refills import Refills, turns_of
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import NEVER, Bytes
 from planners.fusion.tile.axes import Counts
@@ -236,7 +236,7 @@ class Growing:
         now = np.maximum(np.maximum(had, least - skipped[:, None]), 1)
         rest = self._hold(new, each, self._out[ops], now - had, rest, whole)
         rest = _pay(new, each, rest, self._out_whole[ops])
-        turns = 1 - (-np.maximum(needed[:, None] - first, 0) // np.maximum(gain, 1))
+        turns = turns_of(least - skipped[:, None], first, gain, needed[:, None])
         new.refilled += size[:, None, None] * np.minimum(turns[:, :, None], self._levels)
         short = int((self._inputs[ops] - (new.slot < 0).sum(axis=1)).max(initial=0))
         new.widen(new.slot.shape[1] + max(0, short))
@@ -277,7 +277,7 @@ class Growing:
         low = raised(new.least, self._upto[table[:, None] + least])
         raised(new.first, self._upto[table[:, None] + first])
         raised(new.gain, self._gains[table[:, None] + gain])
-        raised(new.needed, self._upto[table + self._height[ops]])
+        raised(new.needed, self._upto[table + needed])
         begin = raised(new.skipped, self._start[table + skipped])
         had = np.where(wide, new.rows[place], 0)
         now = raised(new.rows, np.maximum(low - begin[:, None], self._need[ops, k][:, None]))

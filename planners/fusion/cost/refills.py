@@ -26,7 +26,8 @@ from planners.fusion.tile.rows import RowTables
 class Pace(NamedTuple):
     """Rows of a tensor, by level: the least of the first strip, the most of it and of any other.
 
-    `needed` are those that are read at all, `skipped` those before the first that is.
+    `needed` are those up to the last that what is needed of others reads (the last strip makes what
+    is behind them too), `skipped` those before the first that is read.
     """
 
     least: Counts
@@ -123,7 +124,7 @@ class Refills:
                 read.upto[made.least],
                 read.upto[made.first],
                 read.gains[made.gain],
-                int(read.upto[-1]),
+                int(read.upto[made.needed]),
                 int(read.start[made.skipped]),
             )
             other = extended.get(read.tensor)
@@ -174,9 +175,19 @@ def gains_of(upto: Counts) -> Counts:
 def _turns(paces: Sequence[Pace]) -> Counts:
     """The least strips in which rows of each tensor are made, by level."""
     needed = np.array([pace.needed for pace in paces], dtype=np.int64)[:, None]
-    left = np.maximum(needed - np.array([pace.first for pace in paces]), 0)
-    gain = np.maximum(np.array([pace.gain for pace in paces]), 1)
-    return np.asarray(1 - (-left // gain), dtype=np.int64)
+    made = np.array([pace.least - pace.skipped for pace in paces], dtype=np.int64)
+    first, gain = (np.array([getattr(p, name) for p in paces]) for name in ("first", "gain"))
+    return turns_of(made, first, gain, needed)
+
+
+def turns_of(made: Counts, first: Counts, gain: Counts, needed: Counts) -> Counts:
+    """The least strips in which all rows are made: at most so many in the first, which may make
+    none where it need not make any, and so many in each of the others."""
+    gain = np.maximum(gain, 1)
+    with_first = 1 - (-np.maximum(needed - first, 0) // gain)
+    without = np.maximum(-(-needed // gain), 1)
+    turns: Counts = np.where(made > 0, with_first, np.minimum(with_first, without))
+    return turns
 
 
 def _refilled(sizes: Counts, again: Counts, spare: Counts) -> Counts:
