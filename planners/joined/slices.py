@@ -16,8 +16,8 @@ def channel_axis(graph: Graph, op: Operator) -> int | None:
         return None
     shape = graph.tensors[op.outputs[0]].shape
     sizes = [(_one(graph, op, axis), axis) for axis, n in enumerate(shape) if n > 1]
-    one, axis = min(sizes, default=(0, -1))
-    return axis if sizes and 2 * one <= sum(map(graph.size_bytes, op.parameters)) else None
+    one, axis = min((size for size in sizes if size[0]), default=(0, -1))
+    return axis if one and 2 * one <= sum(map(graph.size_bytes, op.parameters)) else None
 
 
 def channels_box(shape: tuple[int, ...], axis: int, start: int, stop: int) -> Box:
@@ -38,9 +38,13 @@ def least_slice_bytes(graph: Graph, op: Operator) -> int | None:
 
 
 def _one(graph: Graph, op: Operator, axis: int) -> int:
-    """Bytes of the parameters that a slice along an axis needs: at the edge, or inside."""
+    """Bytes of the parameters that a slice along an axis needs: at either edge, or inside.
+
+    Of what is concatenated with something made of parameters, only some slices need any.
+    """
     shape = graph.tensors[op.outputs[0]].shape
-    boxes = (channels_box(shape, axis, at, at + 1) for at in {0, shape[axis] // 2})
+    some = {0, shape[axis] // 2, shape[axis] - 1}
+    boxes = (channels_box(shape, axis, at, at + 1) for at in some)
     return max(
         sum(piece_bytes(graph, piece) for piece in parameter_pieces(graph, op, box))
         for box in boxes

@@ -20,6 +20,7 @@ from planners.joined.fused import FusedParts
 from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks
+from planners.joined.slices import least_slice_bytes
 from planners.simulator.aim import Aim
 from tests.cases import cases
 from tests.joined.networks import Again, Crossed, Shared, graph_of, narrowing
@@ -224,6 +225,29 @@ def test_products_of_tokens_in_a_map_run_in_slices() -> None:
     assert sp.check(plan).traffic_bytes == plan.claims.bound_bytes
     assert sum(isinstance(item, Compute) for item in plan.program.instructions) > 4
     assert sp.execute(plan, layers, inputs).max_abs_error < 1e-4
+
+
+def test_what_is_made_of_parameters_alone_is_not_sliced() -> None:
+    """As RAFT's first flow, zero everywhere: some channels need all parameters, others none."""
+
+    class OfParameters(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Conv2d(2, 24, 3, padding=1), nn.Conv2d(24, 6, 3, padding=1)
+            self.first, self.last = nn.Conv2d(3, 12, 3, padding=1), nn.Conv2d(18, 4, 3, padding=1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            made = self.two(torch.relu(self.one(torch.zeros(1, 2, 8, 8))))
+            return self.last(torch.cat([self.first(x), made], 1))
+
+    torch.manual_seed(0)
+    module, inputs = OfParameters().eval(), (torch.randn(1, 3, 8, 8),)
+    graph = sp.from_torch(module, inputs, bytes_per_element=1)
+    (op,) = (op for op in graph.operators if len(op.parameters) == 4)
+    assert least_slice_bytes(graph, op) is None
+    for budget in (3_000, 6_000):
+        plan = sp.plan(graph, "joined", budget, objective="latency", time_limit=3, **ALONE)
+        assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
 
 def test_the_first_size_of_slices_is_tried_however_many_parameters_there_are() -> None:
