@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -41,6 +42,7 @@ from planners.core.program import (
     piece_bytes,
 )
 from planners.joined.consecutive import POOL
+from planners.joined.occupied import Occupied, occupied
 from planners.joined.slices import (
     channel_axis,
     channels_box,
@@ -109,7 +111,13 @@ class ParameterStream:
         self.program = program
         self.spaces = AddressSpace(program.memories)
         self.items = list(items_of(program))
-        self.taken, self.loaded = self._occupied()
+
+    @cached_property
+    def _occupied(self) -> Occupied:
+        found = occupied(self.graph, self.program, self.machine.parameters)
+        if found is None:
+            raise NoRoom("more instructions than columns hold")
+        return found
 
     @no_collection()
     def streamed(self, slice_bytes: int) -> Program:
@@ -185,40 +193,6 @@ class ParameterStream:
 
     # ---- places --------------------------------------------------------------------------------
 
-    @no_collection()
-    def _occupied(self) -> tuple[Rows, list[tuple[int, int, Piece]]]:
-        """What holds bytes: a row of start, stop, first and last item for each span; and from when
-        to when the program has parameters that it loads itself."""
-        since: dict[Piece, tuple[int, Region]] = {}
-        taken: list[tuple[int, int, int, int]] = []
-        loaded: list[tuple[int, int, Piece]] = []
-        parameters: set[Piece] = set()
-
-        def ends(piece: Piece, at: int) -> None:
-            first, region = since.pop(piece)
-            taken.extend((s.start, s.stop, first, at) for s in self.spaces.spans(region))
-            if piece in parameters:
-                parameters.remove(piece)
-                loaded.append((first, at, piece))
-
-        for at, item in _numbered(self.items):
-            match item:
-                case Load():
-                    since[item.piece] = (at, item.target)
-                    if item.source.memory == self.machine.parameters:
-                        parameters.add(item.piece)
-                case Compute():
-                    for index in item.frees:
-                        ends(item.reads[index].piece, at)
-                    for piece, region in item.writes:
-                        since.setdefault(piece, (at, region))
-                case Release():
-                    ends(item.piece, at)
-        parameters.clear()  # What is never let go is in no later operator's way.
-        for piece in [*since]:
-            ends(piece, len(self.items))
-        return np.array(taken, dtype=np.int64).reshape(-1, 4), loaded
-
     def _wanted(self, items: Sequence[Item]) -> list[Wanted]:
         """Parameters in the order in which they are read first; those read by turns together."""
         spans: dict[tuple[str, tuple[Piece, ...]], list[int]] = {}
@@ -264,13 +238,13 @@ class ParameterStream:
 
         `begun` has where the slices of each of the program's items begin, and their number.
         """
-        ended = np.append(begun[1:] - 1, begun[-1])
-        taken, own = self.taken.copy(), np.zeros((0, 4), dtype=np.int64)
+        held, ended = self._occupied, np.append(begun[1:] - 1, begun[-1])
+        taken, own = held.taken.copy(), np.zeros((0, 4), dtype=np.int64)
         placed: list[ParameterPlace] = []
         there: dict[str, LastReads] = {}
         not_before = 0
         inputs = self._inputs(items)
-        others = sorted((int(begun[a]), int(ended[b]), piece) for a, b, piece in self.loaded)
+        others = sorted((int(begun[a]), int(ended[b]), piece) for a, b, piece in held.loaded)
         taken[:, 2], taken[:, 3] = begun[taken[:, 2]], ended[taken[:, 3]]
         for wanted in self._wanted(items):
             while others and others[0][0] < wanted.first:  # Fused groups have them for themselves.
