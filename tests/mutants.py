@@ -1,6 +1,6 @@
 """Do the tests notice a wrong program? One small change at a time, and the tests run on it.
 
-    python -m tests.mutants planners/simulator/check.py tests/simulator/test_corruptions.py \
+    python -m tests.mutants planners/simulator/symbolic.py tests/simulator/test_corruptions.py \
         tests/simulator/test_loops.py --sample 30 --seed 1
 
 A change turns a comparison, an operator of arithmetic or logic, a number or a truth value, or takes

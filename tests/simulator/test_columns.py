@@ -32,7 +32,7 @@ from planners.core.tables.boxes import merged, pieces_of, tiled
 from planners.core.tables.making import table_of
 from planners.core.tables.table import COMPUTE, PART, READ, Numbers
 from planners.simulator.account import account
-from planners.simulator.check import CheckReport, Replay, replay, report_of
+from planners.simulator.check import CheckReport, replay, report_of
 from planners.simulator.columns import operands
 from planners.simulator.columns import replay as columns
 from planners.simulator.columns.replay import replayed
@@ -42,6 +42,7 @@ from planners.simulator.ground.interval_columns import columns_of_intervals
 from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.memories import check_memories
 from planners.simulator.moved import moved_bytes
+from planners.simulator.symbolic import Replay
 from planners.simulator.timing import schedule
 from tests.random_graphs import random_graph
 from tests.simulator.changed import Case, cases, changed, flat
@@ -60,9 +61,10 @@ def by_instructions(case: Case) -> CheckReport | None:
     graph, program, machine = case
     try:
         check_memories(program)
-        return Replay(graph, program, AddressSpace(program.memories), None, machine).run()
+        found = Replay(graph, program, AddressSpace(program.memories), None, machine).run()
     except InvalidPlan:
         return None
+    return report_of(graph, program, found)
 
 
 def in_columns(case: Case) -> CheckReport | None:

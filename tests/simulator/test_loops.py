@@ -23,9 +23,10 @@ from planners.core.loops import (
 from planners.core.plan import Plan
 from planners.core.program import Barrier, Compute, Load, Piece, Region, Release, Repeat
 from planners.core.program_json import program_from_json, program_to_json
-from planners.simulator import check
+from planners.simulator import symbolic
 from planners.simulator.check import replay
 from planners.simulator.loop_affine import NotProven
+from planners.simulator.symbolic import Replay
 from tests.simulator.looped import cases, corrupted, flat, loops, rows, verdict
 from tests.simulator.programs import plan_of
 
@@ -46,14 +47,14 @@ def test_a_loop_says_what_its_rounds_say(name: str) -> None:
 def test_most_rounds_are_not_replayed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, program = cases()[name]
     ran = 0
-    run_one = check.Replay.run_one
+    run_one = Replay.run_one
 
-    def counted(self: check.Replay, item: Any) -> None:
+    def counted(self: Replay, item: Any) -> None:
         nonlocal ran
         ran += 1
         run_one(self, item)
 
-    monkeypatch.setattr(check.Replay, "run_one", counted)
+    monkeypatch.setattr(Replay, "run_one", counted)
     instructions = replay(graph, program).instructions
     longest = max(loop.count * size_of(loop.body) for loop in loops(tuple(items_of(program))))
     assert ran <= instructions - longest // 2
@@ -188,7 +189,7 @@ def test_what_one_round_does_not_decide_is_replayed(monkeypatch: pytest.MonkeyPa
         raise NotProven("asked not to")
 
     expected = replay(graph, program)
-    monkeypatch.setattr(check, "later_rounds", never)
+    monkeypatch.setattr(symbolic, "later_rounds", never)
     assert replay(graph, program) == expected
 
 
@@ -202,10 +203,10 @@ def test_attempts_end_where_none_spares_anything(monkeypatch: pytest.MonkeyPatch
         tried += 1
         raise NotProven("asked not to")
 
-    monkeypatch.setattr(check, "later_rounds", never)
+    monkeypatch.setattr(symbolic, "later_rounds", never)
     items = tuple(items_of(program))
     replay(graph, program)
     every, tried = tried, 0
-    monkeypatch.setattr(check, "STAKE", 1 + max(size_of(loop.body) for loop in loops(items)))
+    monkeypatch.setattr(symbolic, "STAKE", 1 + max(size_of(loop.body) for loop in loops(items)))
     replay(graph, program)
     assert every > tried

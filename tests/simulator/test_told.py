@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.simulator import check as module
+from planners.simulator import symbolic
 from tests.random_graphs import random_graph
 
 
@@ -19,7 +19,7 @@ def test_each_step_is_told_and_nothing_else_changes(monkeypatch: pytest.MonkeyPa
 
     assert sp.check(plan, hear) == sp.check(plan)
     assert not heard  # over before there is anything to tell
-    monkeypatch.setattr(module, "TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr(symbolic, "TOLD_EVERY_S", 0.0)
     assert sp.check(plan, hear) == sp.check(plan)
     steps = len(plan.program.steps)
     told = [f"checking every byte, step {i} of {steps}" for i in range(2, steps + 1)]

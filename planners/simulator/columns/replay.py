@@ -1,8 +1,8 @@
 """The replay of a valid program, in columns: the report of the readable one, or none.
 
-Every condition of `planners.simulator.check` is asked of all instructions at once. Where one does
-not hold, or is not decided here, there is no report, and the instructions are replayed one by one:
-that says what is wrong, and where.
+Every condition of `planners.simulator.symbolic` is asked of all instructions at once. Where one
+does not hold, or is not decided here, there is no report, and the instructions are replayed one by
+one: that says what is wrong, and where.
 """
 
 from __future__ import annotations

@@ -1,0 +1,322 @@
+"""A program run on symbolic bytes, one instruction after the other.
+
+Every read must find exactly the piece that it names where it names it, nothing resident is
+overwritten or moved, no address leaves its memory, operators have all that they need, every
+operator runs and every output is at home in the end. What is wrong is said with its step, its
+address and the reason.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from time import perf_counter
+
+from planners.core.access import needs, reduced, share_of_macs
+from planners.core.boxes import joined, uncovered
+from planners.core.errors import InvalidPlan
+from planners.core.graph import Graph, Operator
+from planners.core.loops import items_of, round_of, size_of
+from planners.core.machine import Machine
+from planners.core.program import (
+    AddressSpace,
+    Barrier,
+    Box,
+    Compute,
+    Instruction,
+    Item,
+    Load,
+    Operand,
+    Piece,
+    Program,
+    Release,
+    Repeat,
+    Store,
+    piece_bytes,
+)
+from planners.core.progress import Progress, ProgressCallback
+from planners.simulator.columns.replay import Replayed
+from planners.simulator.ground.engines import Engines
+from planners.simulator.loop_affine import NotProven
+from planners.simulator.loop_proof import Around, LoopEffects, later_rounds
+from planners.simulator.state import ReplayState, name_of
+from planners.simulator.unfinished import Unfinished
+
+TOLD_EVERY_S = 0.2
+FEW_ROUNDS = 4  # of which nothing is gained
+STAKE = 20_000  # instructions' worth that attempts to prove loops may cost before any has succeeded
+
+
+class Replay(ReplayState):
+    """The symbolic machine while a program runs: what it has done, beside what is where."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        program: Program,
+        spaces: AddressSpace,
+        progress: ProgressCallback | None = None,
+        machine: Machine | None = None,
+    ) -> None:
+        super().__init__(graph, spaces, len(program.steps))
+        self.program = program
+        self.engines = None if machine is None else Engines(machine, spaces)
+        self._progress, self._began = progress, perf_counter()
+        self._told = self._began
+        # Boxes as keys: what is stored again and again is there once.
+        self.written: dict[str, dict[Box, None]] = defaultdict(dict)
+        self.fetched: dict[str, dict[Box, None]] = defaultdict(dict)
+        self.operators = {op.name: op for op in graph.operators}
+        self.loaded = self.stored = self.macs = 0
+        self._spared = STAKE  # instructions that loops have not had replayed, less their attempts
+        self._place_at_home()
+
+    def _place_at_home(self) -> None:
+        for tensor in self.graph.tensors.values():
+            if (memory := self.program.home(tensor)) is not None:
+                self.home[memory, tensor.name][self.wholes[tensor.name].box] = None
+
+    def run(self) -> Replayed:
+        """Run every instruction, then look at the end state. Raises `InvalidPlan`."""
+        self._run(items_of(self.program))
+        self._check_end()
+        return Replayed(
+            loaded_bytes=self.loaded,
+            stored_bytes=self.stored,
+            fetched=self.fetched,
+            extent_bytes=self.extent,
+            macs=self.macs,
+            instructions=self.index + 1,
+            occupancy=tuple(self.occupancy),
+        )
+
+    def _run(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if isinstance(item, Repeat):
+                self._loop(item)
+                continue
+            self.index += 1
+            if not self.step <= item.step < len(self.program.steps):
+                raise self.fail(f"step {item.step + 1} is out of order or unknown", "order")
+            if item.step != self.step and self._progress is not None:
+                self._tell(item.step)
+            self.step = item.step
+            self.run_one(item)
+
+    def _loop(self, loop: Repeat) -> None:
+        """The first round as it is; the others from the second, where that decides them.
+
+        No more is staked on that than it has spared: an attempt looks at all that is resident, and
+        rings whose rows differ are never decided.
+        """
+        self._run(loop.body)
+        effects, size = None, size_of(loop.body)
+        stake = size + len(self.resident)
+        if loop.count >= FEW_ROUNDS and size and stake <= self._spared:
+            self._spared -= stake
+            around = Around(self, self.operators, self.engines, self.program.counts_parameters)
+            with suppress(NotProven, InvalidPlan):
+                effects = later_rounds(around, loop)
+        if effects is None or effects.step >= len(self.program.steps):
+            for number in range(1, loop.count):
+                self._run(round_of(loop, number))
+        else:
+            self._jump(effects, size)
+
+    def _jump(self, effects: LoopEffects, size: int) -> None:
+        """Do what rounds of a loop do, without running them."""
+        self.index += effects.rounds * size
+        self._spared += effects.rounds * size
+        self.step = effects.step
+        self.loaded += effects.loaded
+        self.stored += effects.stored
+        self.macs += effects.macs
+        for step, most in effects.occupancy.items():
+            self.occupancy[step] = max(self.occupancy[step], most)
+        for name, boxes in effects.written.items():
+            self.written[name].update(dict.fromkeys(boxes))
+        for name, boxes in effects.fetched.items():
+            self.fetched[name].update(dict.fromkeys(boxes))
+        for key, boxes in effects.home.items():
+            self.home[key].update(dict.fromkeys(boxes))
+        self.move(effects.gone, effects.come, effects.extent)
+
+    def _tell(self, step: int) -> None:
+        now = perf_counter()
+        if self._progress is not None and now - self._told >= TOLD_EVERY_S:
+            self._told = now
+            stage = f"checking every byte, step {step + 1:,} of {len(self.program.steps):,}"
+            self._progress(Progress(stage, now - self._began))
+
+    def run_one(self, item: Instruction) -> None:
+        match item:
+            case Load() | Store():
+                self._transfer(item)
+            case Compute():
+                self._compute(item)
+            case Release():
+                self.release(Operand(item.piece, item.region))
+            case Barrier():
+                pass
+
+    # ---- instructions ----------------------------------------------------------------------
+
+    def _transfer(self, item: Load | Store) -> None:
+        source, target = self.memory(item.source), self.memory(item.target)
+        if self.spaces.root(source.name) is self.spaces.root(target.name):
+            reason = f"{name_of(item.piece)} moves within {source.name}"
+            raise self.fail(reason, "moved", item.target)
+        if source.addressed:
+            self.find(Operand(item.piece, item.source))
+        else:
+            self.find_at_home(Operand(item.piece, item.source))
+        self._check_engine(item)
+        if target.addressed:
+            self.place(Operand(item.piece, item.target))
+        else:
+            self.checked_home(Operand(item.piece, item.target))
+            self.home[target.name, item.piece.tensor][item.piece.box] = None
+        if source.offchip and not target.offchip:
+            self.loaded += item.source.size_bytes
+            self.fetched[item.piece.tensor][item.piece.box] = None
+        elif target.offchip and not source.offchip:
+            self.stored += item.source.size_bytes
+
+    def _check_engine(self, item: Load | Store | Compute) -> None:
+        if self.engines is not None and (reason := self.engines.fault(item)):
+            name = item.operator if isinstance(item, Compute) else name_of(item.piece)
+            raise self.fail(f"{name}: {reason}", "engine")
+
+    def _compute(self, item: Compute) -> None:
+        op = self.operators.get(item.operator)
+        if op is None:
+            raise self.fail(f"there is no operator {item.operator!r}", "operator")
+        self._check_engine(item)
+        read: dict[str, list[Box]] = {}
+        for operand in item.reads:
+            tensor = operand.piece.tensor
+            if tensor not in op.inputs and tensor not in op.parameters:
+                raise self.fail(f"{op.name} does not read {tensor}", "operand", operand.region)
+            self._read(operand)
+            read.setdefault(tensor, []).append(operand.piece.box)
+        read = {name: joined(boxes) if len(boxes) > 1 else boxes for name, boxes in read.items()}
+        self._free(item)
+        macs = 0
+        for operand, made in zip(item.writes, self._made(item), strict=True):
+            tensor = operand.piece.tensor
+            if tensor not in op.outputs:
+                raise self.fail(f"{op.name} does not write {tensor}", "operand", operand.region)
+            complete = True
+            if item.sums is not None:
+                complete = self._add_sum(op, operand, item.sums)
+            elif item.parts:
+                begun = Unfinished(operand.piece.box, sums=False)
+                size = piece_bytes(self.graph, operand.piece)
+                complete = self._add(op, operand, begun, made.box, size)
+            else:
+                self.place(operand)
+            if self.memory(operand.region).offchip:
+                sums = item.sums is not None
+                self.stored += operand.region.size_bytes if sums else piece_bytes(self.graph, made)
+            self._check_needs(item, made, read, complete)
+            if complete:
+                self.written[tensor][operand.piece.box] = None
+            if tensor == op.outputs[0]:
+                macs += share_of_macs(self.graph, op, tensor, made.box, item.sums)
+        if macs != item.macs:
+            raise self.fail(f"{op.name} does {macs} MACs here, not {item.macs}", "macs")
+        self.macs += macs
+        self.note_occupancy()
+
+    def _read(self, operand: Operand) -> None:
+        """An operand with an address must be resident; one in its home is read in place."""
+        memory = self.memory(operand.region)
+        if memory.addressed:
+            self.find(operand)
+        else:
+            self.find_at_home(operand)
+        if memory.offchip:
+            self.loaded += operand.region.size_bytes
+            self.fetched[operand.piece.tensor][operand.piece.box] = None
+
+    def _free(self, item: Compute) -> None:
+        """End the residencies that this instruction ends, before its writes begin."""
+        for at in item.frees:
+            if not 0 <= at < len(item.reads):
+                raise self.fail(f"{item.operator} frees read number {at}, and has none", "frees")
+            self.release(item.reads[at])
+
+    def _made(self, item: Compute) -> tuple[Piece, ...]:
+        """What an instruction makes of each of its writes."""
+        if item.parts and item.sums is not None:
+            raise self.fail(f"{item.operator} has sums and parts, and may have one", "parts")
+        if item.parts and len(item.parts) != len(item.writes):
+            reason = f"{len(item.parts)} parts for {len(item.writes)} writes"
+            raise self.fail(f"{item.operator} has {reason}", "parts")
+        return item.made
+
+    def _add_sum(self, op: Operator, operand: Operand, sums: tuple[int, int]) -> bool:
+        """Add the products of some channels to a piece; whether it is then complete.
+
+        It takes an accumulator's bytes for each element until then.
+        """
+        channels = reduced(self.graph, op)
+        if channels is None:
+            raise self.fail(f"{op.name} ({op.kind}) cannot be summed in parts", "sums")
+        root = self.spaces.root(self.memory(operand.region).name)
+        if root.offchip and (root.name, operand.piece) in self.resident:
+            self.loaded += operand.region.size_bytes
+        size = self.graph.sum_bytes(op, operand.piece.elements)
+        return self._add(op, operand, Unfinished(((0, channels),), sums=True), (sums,), size)
+
+    def _add(self, op: Operator, operand: Operand, begun: Unfinished, part: Box, size: int) -> bool:
+        """Add a part to a piece, which the first part places; whether it is then complete.
+
+        `size`: its bytes while it is not.
+        """
+        piece, region = operand
+        root = self.spaces.root(self.memory(region).name)
+        if (root.name, piece) not in self.resident:
+            self.place(operand, size=size).unfinished = begun
+        stay = self.find_any(operand)
+        try:
+            if stay.unfinished is None:
+                raise ValueError("it is complete")
+            if stay.unfinished.sums != begun.sums:
+                raise ValueError("sums and parts make no piece together")
+            stay.unfinished.add(part)
+        except ValueError as error:
+            reason = f"{op.name} cannot add to {name_of(piece)}: {error}"
+            raise self.fail(reason, "sums" if begun.sums else "parts", region) from None
+        if stay.unfinished.complete:
+            stay.unfinished = None
+            self.settle(stay)
+        return stay.unfinished is None
+
+    def _check_needs(
+        self, item: Compute, piece: Piece, read: dict[str, list[Box]], last: bool
+    ) -> None:
+        op = self.operators[item.operator]
+        for tensor, box in needs(self.graph, op, piece.tensor, piece.box, item.sums, last):
+            if self.graph.tensors[tensor].kind == "parameter":
+                if not self.program.counts_parameters:
+                    continue
+            if missing := uncovered(box, read.get(tensor, ())):
+                reason = f"{op.name} needs {name_of(Piece(tensor, missing[0]))} and does not read"
+                raise self.fail(f"{reason} it", "missing operand")
+
+    # ---- the end ---------------------------------------------------------------------------
+
+    def _check_end(self) -> None:
+        for stay in self.resident.values():
+            if stay.unfinished is not None:
+                raise self.unfinished(stay, stay.unfinished)
+        for op in self.graph.operators:
+            for tensor in op.outputs:
+                if uncovered(self.wholes[tensor].box, joined(self.written[tensor])):
+                    raise self.fail(f"operator {op.name} never computed all of {tensor}", "not run")
+        memory = self.program.homes["output"]
+        for tensor in self.graph.outputs:
+            if uncovered(self.wholes[tensor].box, joined(self.home[memory, tensor])):
+                raise self.fail(f"output {tensor} is not whole in {memory}", "no output")
