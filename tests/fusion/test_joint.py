@@ -25,7 +25,7 @@ from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import lattice
 from planners.fusion.search.exact import find_groups
 from planners.simulator.account import account
-from tests.fusion.networks import CASES, graph_of
+from tests.fusion.networks import CASES, MIXED, graph_of
 
 MACHINE = sp.load_machine("npu_small")
 
@@ -103,7 +103,7 @@ def test_whatever_stays_on_chip_is_computed_as_pytorch_does(
     torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *MIXED])
 def test_more_held_never_costs_more_and_bounds_are_bounds(name: str) -> None:
     graph = graph_of(name)
     model = GroupModel(graph, MACHINE, {})
@@ -134,12 +134,12 @@ def budgets_of(graph: sp.Graph) -> list[int]:
     return [2 * least, (least + everything) // 4, everything]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *MIXED])
 def test_joint_plans_are_valid_and_never_worse_than_either(name: str) -> None:
-    module, inputs = CASES[name]
+    module, inputs = (CASES | MIXED)[name]
     graph = graph_of(name)
     last: int | None = None
-    for budget in budgets_of(graph):
+    for budget in sorted(budgets_of(graph)):
         plan = sp.plan(graph, "fusion", budget, joint=True)
         report = sp.check(plan)
         assert plan.claims.objective_bytes == report.traffic_bytes

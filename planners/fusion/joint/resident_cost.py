@@ -151,7 +151,8 @@ class HeldCosts:
         where = tuple([self._seen_from(first, k) for k in bits(held)])
         return mask >> first, tuple([self._looks[first + i] for i in bits(mask >> first)]), where
 
-    def _seen_from(self, position: int, tensor: int) -> tuple[int, int]:
-        """Who made a tensor, by distance; which it is, among the outputs or the graph inputs."""
+    def _seen_from(self, position: int, tensor: int) -> tuple[str, int, int]:
+        """A tensor by its maker's distance, and which it is of what that makes; a graph input by
+        its number."""
         made = self.tensors.producer[tensor]
-        return (0, tensor) if made < 0 else (made - position, self._place[tensor])
+        return ("input", tensor, 0) if made < 0 else ("made", made - position, self._place[tensor])
