@@ -17,7 +17,7 @@ import numpy as np
 
 from planners.core.graph import Graph, Tensor
 from planners.core.masks import positions
-from planners.fusion.tile.axes import Counts, channels_of, columns_of, rows_of
+from planners.fusion.tile.axes import Counts, channels_of, columns_of, images_of, rows_of
 from planners.fusion.tile.rows import OperatorRows, RowTables
 
 
@@ -152,8 +152,3 @@ def _skipped_columns(graph: Graph, bands: int) -> dict[str, int]:
 def _row_bytes(graph: Graph, tensor: Tensor) -> int:
     """Bytes of a row of one image: images may be taken one by one."""
     return graph.size_bytes(tensor.name) // rows_of(tensor) // images_of(tensor)
-
-
-def images_of(tensor: Tensor) -> int:
-    """How many images a tensor has: maps cut into windows have more than those they are cut of."""
-    return tensor.shape[0] if len(tensor.shape) > 1 else 1

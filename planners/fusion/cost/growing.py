@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from planners.core.graph import Graph
 from planners.fusion.cost.boundary import Crossing
-from planners.fusion.cost.floor import Floors, images_of
+from planners.fusion.cost.floor import Floors
 from planners.fusion.cost.refills import Refills, turns_of
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import NEVER, Bytes
-from planners.fusion.tile.axes import Counts
+from planners.fusion.tile.axes import Counts, images_of
 from planners.fusion.tile.rows import RowTables
 
 Words = NDArray[np.uint64]

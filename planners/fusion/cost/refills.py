@@ -17,9 +17,9 @@ import numpy as np
 
 from planners.core.graph import Graph
 from planners.core.masks import positions
-from planners.fusion.cost.floor import Floors, images_of
+from planners.fusion.cost.floor import Floors
 from planners.fusion.partition.shortest import NEVER
-from planners.fusion.tile.axes import Counts, rows_of
+from planners.fusion.tile.axes import Counts, images_of, rows_of
 from planners.fusion.tile.rows import RowTables
 
 

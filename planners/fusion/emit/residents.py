@@ -26,7 +26,7 @@ from planners.core.program import (
     whole,
 )
 from planners.fusion.emit.pieces import PiecesInOrder
-from planners.fusion.tile.axes import channels_in, channels_of, rows_in, rows_of
+from planners.fusion.tile.axes import channels_in, channels_of, images_of, rows_in, rows_of
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Residents:
         tensor = self.graph.tensors[piece.tensor]
         size, start = piece_bytes(self.graph, piece), rows_in(tensor, piece.box)[0]
         first, last = piece.box[0] if len(tensor.shape) > 1 else (0, 1)
-        images = tensor.shape[0] if len(tensor.shape) > 1 else 1
+        images = images_of(tensor)
         image = self.graph.size_bytes(piece.tensor) // images
         at = base + first * image + start * (image // rows_of(tensor)) * (last - first)
         if len(piece.box) == 4:  # All channels of a band of columns after those of the last.

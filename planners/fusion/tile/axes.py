@@ -32,6 +32,11 @@ class Axes:
         return Axes(*{3: (1, 2), 2: (None, 1)}.get(len(shape), (None, None)))
 
 
+def images_of(tensor: Tensor) -> int:
+    """How many images a tensor has: maps cut into windows have more than those they are cut of."""
+    return tensor.shape[0] if len(tensor.shape) > 1 else 1
+
+
 def rows_of(tensor: Tensor) -> int:
     """Rows of a tensor: one where it has no axis of rows."""
     return _rows(tensor.shape)
