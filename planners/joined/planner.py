@@ -51,6 +51,7 @@ from planners.joined.behind import with_slower
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
 from planners.joined.local_search import LocalSearch
+from planners.joined.one_element import require_one_element
 from planners.joined.options import JoinedOptions
 from planners.joined.wishes import KNOWN, unmet
 from planners.simulator.aim import Aim
@@ -101,6 +102,8 @@ def plan(
     weights = instead_of(chosen.weights, HONOURED)
     clock = Clock(chosen.time_limit, progress)
     aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
+    if not machine.slower:
+        require_one_element(graph, budget_bytes, in_place=aim.floors.weights == IN_PLACE)
     others = chosen.others and not wishes
     size = min(budget_bytes, machine.scratchpad_bytes) if machine.slower else budget_bytes
     known = begun(chosen.begin, aim, size, wishes, clock)
