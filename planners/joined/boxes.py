@@ -36,6 +36,8 @@ from planners.core.progress import Clock
 MOST_BOXES = 4096
 MOST_SIZES, MOST_GRIDS = 9, 12
 """Sizes of boxes along an axis, and grids, that are tried."""
+MOST_FITTING = 200
+"""Sizes of boxes that fit, those of fewest boxes first, of which the best are taken."""
 MOST_PERMUTED = 3
 """Axes in any order; of more, any is innermost, and the others in their own order."""
 
@@ -95,16 +97,24 @@ class OperatorBoxes:
 
     def _grids(self, clock: Clock) -> Iterator[Grid]:
         """Grids that fit with what they take, by the boxes at both ends and in the middle."""
-        for sizes in product(*map(_sizes, self.shape)):
-            counts = [-(-n // size) for n, size in zip(self.shape, sizes, strict=True)]
-            if prod(counts) > MOST_BOXES:
-                continue
-            if clock.expired():
+        fitting, every = 0, product(*map(_sizes, self.shape))
+        for sizes in sorted(every, key=lambda sizes: prod(self._counts(sizes))):
+            counts = self._counts(sizes)
+            if prod(counts) > MOST_BOXES or fitting == MOST_FITTING or clock.expired():
                 return
-            yield from self._orders(sizes, counts)
+            found = [*self._orders(sizes, counts)]
+            fitting += bool(found)
+            yield from found
+
+    def _counts(self, sizes: tuple[int, ...]) -> list[int]:
+        """How many boxes of a size there are along each axis."""
+        return [-(-n // size) for n, size in zip(self.shape, sizes, strict=True)]
 
     def _orders(self, sizes: tuple[int, ...], counts: Sequence[int]) -> Iterator[Grid]:
         """The grids of boxes of a size."""
+        made = self.graph.bytes_of(self.output, prod(sizes))
+        if made > self.budget_bytes:
+            return
         ends = ([0] * len(counts), [n // 2 for n in counts], [n - 1 for n in counts])
         some = [self._operands(self._box(sizes, at)) for at in ends]
         bytes_of = {
@@ -113,7 +123,6 @@ class OperatorBoxes:
             )
             for name in dict.fromkeys(name for each in some for name in each)
         }
-        made = self.graph.bytes_of(self.output, prod(sizes))
         held = sum(size for name, size in bytes_of.items() if self._is_held(name)) + made
         if held > self.budget_bytes:
             return
@@ -172,7 +181,7 @@ class OperatorBoxes:
 
     def _boxes(self, grid: Grid) -> Iterator[Box]:
         """The boxes of the output in the order in which they are made."""
-        counts = [-(-n // size) for n, size in zip(self.shape, grid.sizes, strict=True)]
+        counts = self._counts(grid.sizes)
         for numbers in product(*(range(counts[axis]) for axis in grid.order)):
             at = [0] * len(counts)
             for axis, number in zip(grid.order, numbers, strict=True):
