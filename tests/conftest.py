@@ -14,6 +14,10 @@ from tests.cases import MANY, USUAL
 
 CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 UI = Path(__file__).parent / "ui"
+LONG_VARIANTS = frozenset(
+    Path(__file__).with_name("long_variants.txt").read_text(encoding="utf-8").splitlines()
+)
+"""Those of parametrized tests that take longest: the usual run has their quicker siblings."""
 
 settings.register_profile("usual", deadline=None, max_examples=USUAL, derandomize=CI)
 settings.register_profile("all", deadline=None, max_examples=MANY, derandomize=CI)
@@ -72,6 +76,8 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def pytest_itemcollected(item: pytest.Item) -> None:
     if UI in item.path.parents:
         item.add_marker(pytest.mark.ui)
+    if item.nodeid in LONG_VARIANTS:
+        item.add_marker(pytest.mark.long)
 
 
 @pytest.hookimpl(trylast=True)

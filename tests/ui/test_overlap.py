@@ -1,7 +1,7 @@
 """Journeys through plans in a circular pool in a real browser.
 
-Overlap chosen, its ring, bars and map · stepped through · a run selected by its bar · a point of
-the front planned · a pool that is too small, and the least that does · C code downloaded.
+C code downloaded · a point of the front planned · a pool that is too small, and the least that
+does · its ring, bars and map · stepped through · a run selected by its bar · another planner.
 """
 
 from __future__ import annotations
@@ -32,15 +32,45 @@ def models(page: Page, expression: str) -> Any:
     )
 
 
-def pool_page(open_page: Any, budget: str = "320+KiB") -> Page:
-    page: Page = open_page(f"{POOL}&budget={budget}")
+@pytest.fixture(scope="module")
+def pool(open_for_all: Any) -> Page:
+    """A plan in a pool, for the journeys that go on from one another."""
+    page: Page = open_for_all(f"{POOL}&budget=320+KiB")
     expect(page.locator(".card.name")).to_contain_text("runs", timeout=PATIENCE_MS)
     expect(page.locator(".pool-legend")).to_be_visible()
     return page
 
 
-def test_a_pool_is_shown_stepped_through_and_left(open_page: Any) -> None:
-    page = pool_page(open_page)
+@pytest.mark.skipif(not has_generator(), reason="there is no generator of C code here")
+def test_c_code_is_downloaded(pool: Page) -> None:
+    page = pool
+    with page.expect_download(timeout=PATIENCE_MS) as coming:
+        page.locator(".download-c button").click()
+    assert coming.value.suggested_filename == "mcunet_vww1-c.zip"
+    archive = zipfile.ZipFile(io.BytesIO(Path(coming.value.path()).read_bytes()))
+    assert any(name.endswith(".c") for name in archive.namelist())
+
+
+def test_a_point_of_the_front_and_a_pool_too_small(pool: Page) -> None:
+    page = pool
+    size = models(page, f"{FRONT}.data.bytes[0]")
+    models(page, f"{FRONT}.selected.indices = [0]")
+    expect(page).to_have_url(re.compile(r"budget=\d"))
+    expect(page.locator(".card.peak")).to_contain_text("RAM, 100%", timeout=PATIENCE_MS)
+    page.locator(".budget-typed input").fill(str(size // 2))
+    page.locator(".budget-typed input").press("Enter")
+    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_contain_text("What binds")
+    page.locator(".nearest button").click()
+    expect(page.locator(".message")).to_be_hidden(timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text("100%", timeout=PATIENCE_MS)
+    page.locator(".budget-typed input").fill("320 KiB")
+    page.locator(".budget-typed input").press("Enter")
+    expect(page.locator(".card.peak")).to_contain_text("of 320 KiB", timeout=PATIENCE_MS)
+
+
+def test_a_pool_is_shown_stepped_through_and_left(pool: Page) -> None:
+    page = pool
     expect(page.locator(".objective select")).to_have_value("least work within the budget")
     expect(page.locator(".schedule select")).to_be_hidden()
     expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Row \d+ of \d+ of "))
@@ -57,28 +87,3 @@ def test_a_pool_is_shown_stepped_through_and_left(open_page: Any) -> None:
     page.locator(".planner select").select_option(label="COSMA: order, replacement and addresses")
     expect(page.locator(".card.name")).to_contain_text("operators", timeout=PATIENCE_MS)
     expect(page.locator(".pool-legend")).to_be_hidden()
-
-
-def test_a_point_of_the_front_and_a_pool_too_small(open_page: Any) -> None:
-    page = pool_page(open_page)
-    size = models(page, f"{FRONT}.data.bytes[0]")
-    models(page, f"{FRONT}.selected.indices = [0]")
-    expect(page).to_have_url(re.compile(r"budget=\d"))
-    expect(page.locator(".card.peak")).to_contain_text("RAM, 100%", timeout=PATIENCE_MS)
-    page.locator(".budget-typed input").fill(str(size // 2))
-    page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
-    expect(page.locator(".message")).to_contain_text("What binds")
-    page.locator(".nearest button").click()
-    expect(page.locator(".message")).to_be_hidden(timeout=PATIENCE_MS)
-    expect(page.locator(".card.peak")).to_contain_text("100%", timeout=PATIENCE_MS)
-
-
-@pytest.mark.skipif(not has_generator(), reason="there is no generator of C code here")
-def test_c_code_is_downloaded(open_page: Any) -> None:
-    page = pool_page(open_page)
-    with page.expect_download(timeout=PATIENCE_MS) as coming:
-        page.locator(".download-c button").click()
-    assert coming.value.suggested_filename == "mcunet_vww1-c.zip"
-    archive = zipfile.ZipFile(io.BytesIO(Path(coming.value.path()).read_bytes()))
-    assert any(name.endswith(".c") for name in archive.namelist())

@@ -8,6 +8,7 @@ waits takes the tap · a pinned plan's views.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -47,6 +48,17 @@ window.inAFrame = (act) => {  // what is outlined in the first frame after an ac
 """
 
 
+def hold(page: Page) -> Page:
+    """From when all views are there and hear nothing more, the server hears nothing either."""
+    page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
+    page.wait_for_function("m('chosen_lanes')")
+    while not page.evaluate("told()"):
+        page.wait_for_timeout(100)
+    page.wait_for_timeout(300)
+    page.evaluate("held = true")
+    return page
+
+
 @pytest.fixture
 def held_page(page: Page, open_page: Any) -> Any:
     """Open a plan; from then on the server hears nothing until it is released."""
@@ -55,15 +67,27 @@ def held_page(page: Page, open_page: Any) -> Any:
     def visit(query: str, words: str) -> Page:
         open_page(query)
         expect(page.locator(".card.name")).to_contain_text(words, timeout=PATIENCE_MS)
-        page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
-        page.wait_for_function("m('chosen_lanes')")
-        while not page.evaluate("told()"):
-            page.wait_for_timeout(100)
-        page.wait_for_timeout(300)
-        page.evaluate("held = true")
-        return page
+        return hold(page)
 
     return visit
+
+
+@pytest.fixture(scope="module")
+def small(open_for_all: Any) -> Page:
+    """A small plan, for the journeys that go on from one another."""
+    page: Page = open_for_all(SMALL)
+    expect(page.locator(".card.name")).to_contain_text("squeezenet1_1", timeout=PATIENCE_MS)
+    page.evaluate(HOLD)
+    return page
+
+
+@pytest.fixture
+def held_small(small: Page) -> Iterator[Page]:
+    """The small plan with nothing selected; the server hears nothing until it is released."""
+    small.keyboard.press("Escape")
+    small.wait_for_function("cursor().selected === '' && !Object.values(outlines()).some(Boolean)")
+    yield hold(small)
+    small.evaluate("release()")
 
 
 def tap(page: Page, name: str, row: str) -> dict[str, int]:
@@ -113,8 +137,8 @@ def test_groups_are_selected_in_all_views_without_the_server(held_page: Any) -> 
     expect(page.locator(".details")).to_contain_text("why not fused with", timeout=PATIENCE_MS)
 
 
-def test_operators_and_tensors_are_selected_without_the_server(held_page: Any) -> None:
-    page = held_page(SMALL, "squeezenet1_1")
+def test_operators_and_tensors_are_selected_without_the_server(held_small: Page) -> None:
+    page = held_small
     at = "m('nodes').data.is_block.lastIndexOf(false)"
     found = tap(page, "nodes", at)
     assert found["nodes"] == 1
@@ -144,8 +168,8 @@ def test_operators_and_tensors_are_selected_without_the_server(held_page: Any) -
     page.wait_for_function(f"m('nodes').data.x.length === {count}")
 
 
-def test_what_the_server_draws_anew_is_outlined_anew(held_page: Any) -> None:
-    page = held_page(SMALL, "squeezenet1_1")
+def test_what_the_server_draws_anew_is_outlined_anew(held_small: Page) -> None:
+    page = held_small
     tap(page, "rects", "9")
     page.evaluate("release()")
     page.wait_for_timeout(500)
@@ -162,8 +186,8 @@ def test_what_the_server_draws_anew_is_outlined_anew(held_page: Any) -> None:
     assert page.evaluate("outlines().curves") > 0
 
 
-def test_a_key_is_about_what_was_tapped_just_before(held_page: Any) -> None:
-    page = held_page(SMALL, "squeezenet1_1")
+def test_a_key_is_about_what_was_tapped_just_before(held_small: Page) -> None:
+    page = held_small
     page.evaluate("release()")
     name = page.evaluate("m('rects').data.tensor[9]")
     tap(page, "rects", "9")
@@ -210,8 +234,8 @@ def test_runs_of_a_pool_are_selected_without_the_server(held_page: Any) -> None:
     expect(page).to_have_url(re.compile(f"selection=run%3A{first}"))
 
 
-def test_what_sentences_name_is_outlined_with_the_step_while_it_presents(held_page: Any) -> None:
-    page = held_page(SMALL, "squeezenet1_1")
+def test_what_sentences_name_is_outlined_with_the_step_while_it_presents(held_small: Page) -> None:
+    page = held_small
     page.evaluate("release()")
     page.keyboard.press("p")
     expect(page.locator(".story.large")).to_be_visible()
@@ -259,8 +283,8 @@ def test_a_pinned_plan_is_outlined_too(held_page: Any) -> None:
     heard(page, f"tensor:{name}")
 
 
-def test_another_plan_has_its_own_outlines(held_page: Any) -> None:
-    page = held_page(SMALL, "squeezenet1_1")
+def test_another_plan_has_its_own_outlines(held_small: Page) -> None:
+    page = held_small
     tensor = page.evaluate("m('rects').data.tensor[9]")
     tap(page, "rects", "9")
     page.evaluate("release()")
