@@ -77,7 +77,7 @@ def small(open_for_all: Any) -> Page:
     """A small plan, for the journeys that go on from one another."""
     page: Page = open_for_all(SMALL)
     expect(page.locator(".card.name")).to_contain_text("squeezenet1_1", timeout=PATIENCE_MS)
-    page.evaluate(HOLD)
+    page.evaluate(HOLD + "null")  # what a script ends in would be called
     return page
 
 
