@@ -17,17 +17,18 @@ from planners.core.program import Piece, piece_bytes
 NEEDED = "whatever the plan, one element of what it writes reads that much"
 
 
-def require_one_element(graph: Graph, budget_bytes: int, *, in_place: bool) -> None:
-    """Raise `BudgetTooSmall` for the operator whose element reads most, where that does not fit.
+def one_element(graph: Graph, budget_bytes: int, *, in_place: bool) -> BudgetTooSmall | None:
+    """Why no plan exists: the operator whose element reads most, where that does not fit.
 
     Parameters that are read `in_place` take no byte.
     """
     read = {op.name: read_bytes(graph, op, in_place=in_place) for op in graph.operators}
     worst = max(read, key=read.__getitem__, default="")
-    if worst and read[worst] > budget_bytes:
-        op = graph.operators[graph.index[worst]]
-        tensors = (*op.inputs, *op.outputs)
-        raise BudgetTooSmall(read[worst], budget_bytes, worst, tensors, remedy=NEEDED)
+    if not worst or read[worst] <= budget_bytes:
+        return None
+    op = graph.operators[graph.index[worst]]
+    tensors = (*op.inputs, *op.outputs)
+    return BudgetTooSmall(read[worst], budget_bytes, worst, tensors, remedy=NEEDED)
 
 
 def read_bytes(graph: Graph, op: Operator, *, in_place: bool) -> int:

@@ -51,7 +51,7 @@ from planners.joined.behind import with_slower
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
 from planners.joined.local_search import LocalSearch
-from planners.joined.one_element import require_one_element
+from planners.joined.one_element import one_element
 from planners.joined.options import JoinedOptions
 from planners.joined.wishes import KNOWN, unmet
 from planners.simulator.aim import Aim
@@ -102,9 +102,11 @@ def plan(
     weights = instead_of(chosen.weights, HONOURED)
     clock = Clock(chosen.time_limit, progress)
     aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
-    if not machine.slower:
-        require_one_element(graph, budget_bytes, in_place=aim.floors.weights == IN_PLACE)
     others = chosen.others and not wishes
+    in_place = aim.floors.weights == IN_PLACE
+    hopeless = None if machine.slower else one_element(graph, budget_bytes, in_place=in_place)
+    if hopeless is not None and not others:
+        raise hopeless
     size = min(budget_bytes, machine.scratchpad_bytes) if machine.slower else budget_bytes
     known = begun(chosen.begin, aim, size, wishes, clock)
     if known is not None and _met(known.value, aim):
@@ -116,12 +118,12 @@ def plan(
         size,
         chosen.objective,
         part,
-        in_place=aim.floors.weights == IN_PLACE,
+        in_place=in_place,
         alone=chosen.fallback and not others,
         wishes=wishes,
         given=known.plan if known and known.fused and weights == COUNTED else None,
     )
-    own = _best(builder, aim, chosen)
+    own = None if hopeless else _best(builder, aim, chosen)  # Others say what they need.
     if own is not None and own.lost:
         if known is None:
             raise unmet(own.lost)

@@ -188,8 +188,11 @@ def test_what_cannot_be_is_said() -> None:
     graph = graph_of()
     with pytest.raises(sp.BudgetTooSmall, match="joined may do with less"):
         sp.plan(graph, "joined", 10, time_limit=1, parameters=True)
-    with pytest.raises(sp.BudgetTooSmall, match="fused groups need that"):
+    with pytest.raises(sp.BudgetTooSmall, match="one element of what it writes") as refused:
         sp.plan(graph, "joined", 10, time_limit=1, **ALONE)
+    read = refused.value.need_bytes  # And there is no room for what is written.
+    with pytest.raises(sp.BudgetTooSmall, match="fused groups need that"):
+        sp.plan(graph, "joined", read, time_limit=1, **ALONE)
     plan = sp.plan(graph, "joined", 9000, time_limit=2, others=False, weights="left-out")
     assert "counted" in plan.notes[-1]
 
