@@ -12,6 +12,8 @@ from hypothesis import settings
 
 from tests.cases import MANY, USUAL
 
+pytest_plugins = ["tests.clock.sitecustomize", "tests.ceiling"]
+
 CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 UI = Path(__file__).parent / "ui"
 LONG_VARIANTS = frozenset(

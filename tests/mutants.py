@@ -28,6 +28,8 @@ from typing import Any
 
 import pytest
 
+from tests.plans import AFRESH
+
 ROOT = Path(__file__).parents[1]
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -163,6 +165,7 @@ def _run(path: Path, program: ast.Module, tests: list[str]) -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         os.dup2(null, 2)
+        os.environ[AFRESH] = "1"  # Plans kept on disk are those of the program as it is.
         sys.meta_path.insert(0, Instead(path, program))
         code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]))
     finally:
