@@ -35,12 +35,14 @@ from planners.core.program import (
 )
 from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.source_model import SourceModel
-from planners.simulator.check import replay
+from planners.simulator.check import CheckReport, replay
 from planners.simulator.execute_arena import Arena, ByteFormat, HostCopy, torch_type
 from planners.simulator.execute_float64 import Float64Errors, Float64Run, tensors_in
 from planners.simulator.execute_parts import Fetch, add_part, compute_part, finish_sum
 
 MANY = 5_000
+SMALL_MACS = 1_000_000
+"""Of a piece: so few are done before a second thread has begun."""
 
 Made: TypeAlias = tuple[torch.Tensor, Box]
 """A value, and the box of its tensor that it is."""
@@ -100,7 +102,7 @@ def execute(
     model = SourceModel(module, inputs)
     if isinstance(module, torch.export.ExportedProgram):
         module = module.module()
-    with torch.no_grad(), frozen(module), _threads(report.instructions):
+    with torch.no_grad(), frozen(module), _threads(report):
         runner = ProgramRunner(plan, model, inputs)
         for item in plan.program.instructions:
             runner.run(item)
@@ -135,11 +137,11 @@ def _copy(value: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def _threads(instructions: int) -> Iterator[None]:
-    """One thread for programs of many small pieces: more would wait longer than they work."""
+def _threads(report: CheckReport) -> Iterator[None]:
+    """One thread for programs of many or of small pieces: more would wait longer than they work."""
     before = torch.get_num_threads()
     try:
-        if instructions > MANY:
+        if report.instructions > MANY or report.macs < SMALL_MACS * report.instructions:
             torch.set_num_threads(1)
         yield
     finally:
