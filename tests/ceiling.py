@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.scheduling import is_journey
+
 WARN_S, FAIL_S, JOURNEYS_S = 1.0, 2.0, 300.0
 WORK_S = 0.05
 """What `fixed_work` takes on the machine whose seconds these are."""
@@ -43,7 +45,6 @@ class Unit:
 
     def __init__(self) -> None:
         self.slower = 0.0
-        self.measure()
 
     def measure(self) -> None:
         self.slower = max(self.slower, min(fixed_work() for _ in range(3)) / WORK_S)
@@ -102,10 +103,6 @@ def processor_s() -> float:
     return own.user + own.system + ended + living_s(os.getpid())
 
 
-def is_journey(item: pytest.Item) -> bool:
-    return item.get_closest_marker("ui") is not None
-
-
 class Ceiling:
     """Measures tests where they run; `processor_s` of a report is in seconds of `WORK_S`."""
 
@@ -114,6 +111,9 @@ class Ceiling:
         self.unit, self.imports = Unit(), FirstImports()
         self.taken: dict[str, float] = {}
         self.journeys_s = 0.0
+
+    def pytest_collection_finish(self) -> None:
+        self.unit.measure()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import gc
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -11,11 +14,12 @@ import pytest
 from hypothesis import settings
 
 from tests.cases import MANY, USUAL
+from tests.scheduling import is_journey, with_journeys_first
+from tests.scheduling import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler
 
 pytest_plugins = ["tests.clock.sitecustomize", "tests.ceiling"]
 
 CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
-UI = Path(__file__).parent / "ui"
 LONG_VARIANTS = frozenset(
     Path(__file__).with_name("long_variants.txt").read_text(encoding="utf-8").splitlines()
 )
@@ -59,10 +63,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all", action="store_true", help="the tests marked `long` too, and four times the cases"
     )
+    parser.addoption(
+        "--some-long",
+        type=_some,
+        metavar="SEED[/PARTS]",
+        help="of those marked `long` a sixth, or another part, chosen by the seed; no others",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # Collection makes a million objects and drops none: looking takes half its time.
     settings.load_profile("all" if config.getoption("--all") else "usual")
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()  # Nor do the tests look at them again and again.
 
 
 @pytest.fixture(scope="session")
@@ -76,18 +92,37 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if UI in item.path.parents:
+    if is_journey(item):
         item.add_marker(pytest.mark.ui)
     if item.nodeid in LONG_VARIANTS:
         item.add_marker(pytest.mark.long)
 
 
+def _some(text: str) -> tuple[str, int]:
+    """`SEED` or `SEED/PARTS`: what chooses one part of so many."""
+    seed, _, parts = text.partition("/")
+    if not seed or not (parts or "6").isdigit() or int(parts or 6) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: write SEED, or SEED/PARTS")
+    return seed, int(parts or 6)
+
+
+def _is_of_the_part(item: pytest.Item, seed: str, parts: int) -> bool:
+    return int(hashlib.sha256(f"{seed} {item.nodeid}".encode()).hexdigest(), 16) % parts == 0
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is `long`, unless it is asked for; run the browser's tests last."""
-    if not config.getoption("--all") and "long" not in config.getoption("markexpr"):
-        left_out = [item for item in items if item.get_closest_marker("long")]
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=left_out)
-    # Playwright leaves an event loop running.
-    items.sort(key=lambda item: item.get_closest_marker("ui") is not None)
+    """Leave out what is `long`, unless it is asked for."""
+    if some := config.getoption("--some-long"):
+        is_left = [
+            item.get_closest_marker("long") is not None and _is_of_the_part(item, *some)
+            for item in items
+        ]
+    elif config.getoption("--all") or "long" in config.getoption("markexpr"):
+        is_left = [True] * len(items)
+    else:
+        is_left = [item.get_closest_marker("long") is None for item in items]
+    left_out = [item for item, left in zip(items, is_left) if not left]
+    kept = [item for item, left in zip(items, is_left) if left]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = with_journeys_first(config, kept)

@@ -61,6 +61,10 @@ _PLANS = (
 )
 
 
+NAMES = (*(f"{name}, {planner}" for name, planner, _, _ in _PLANS), *looped.NAMES)
+"""Of all cases, which are made when the first test asks for one."""
+
+
 @cache
 def cases() -> dict[str, Case]:
     """Plans of every planner, and programs with loops, sums and parts."""
@@ -80,6 +84,7 @@ def cases() -> dict[str, Case]:
         found[f"{name}, {planner}"] = graph, plan.program, plan.machine
     for name, (graph, program) in looped.cases().items():
         found[name] = graph, program, None
+    assert tuple(found) == NAMES
     return found
 
 

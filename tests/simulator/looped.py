@@ -56,6 +56,9 @@ def fused(module: nn.Module, shape: Sequence[int], budget: float) -> Case:
     )
 
 
+NAMES = ("rows", "more rows", "sums in strips", "parts in strips", "sums", "parts", "strips")
+
+
 @cache
 def cases() -> dict[str, Case]:
     """Loops over rows, over channels, sums, parts, two buffers in turn, and loops in loops."""

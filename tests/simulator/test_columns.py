@@ -45,7 +45,7 @@ from planners.simulator.moved import moved_bytes
 from planners.simulator.symbolic import Replay
 from planners.simulator.timing import schedule
 from tests.random_graphs import random_graph
-from tests.simulator.changed import Case, cases, changed, flat
+from tests.simulator.changed import NAMES, Case, cases, changed, flat
 
 CHANGES, FEW_CHANGES, LONG = 30, 8, 400
 
@@ -78,7 +78,7 @@ def in_columns(case: Case) -> CheckReport | None:
     return None if found is None else report_of(graph, program, found)
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", NAMES)
 def test_a_valid_program_is_known_to_be(name: str) -> None:
     graph, program, machine = cases()[name]
     report = in_columns((graph, program, machine))
@@ -90,7 +90,7 @@ def test_a_valid_program_is_known_to_be(name: str) -> None:
     assert kept.residencies() == tuple(report.residencies)
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", NAMES)
 def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
     graph, program, machine = cases()[name]
     machine = machine or sp.load_machine("npu_small")
@@ -112,7 +112,7 @@ def _own(found: columns.Columns) -> Numbers:
     return found.operands.own_bytes[found.stays.place]
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_wrong_is_never_taken_for_right(name: str) -> None:
     graph, program, machine = cases()[name]
     dice = random.Random(name)

@@ -27,10 +27,8 @@ from planners.simulator import symbolic
 from planners.simulator.check import replay
 from planners.simulator.loop_affine import NotProven
 from planners.simulator.symbolic import Replay
-from tests.simulator.looped import cases, corrupted, flat, loops, rows, verdict
+from tests.simulator.looped import NAMES, cases, corrupted, flat, loops, rows, verdict
 from tests.simulator.programs import plan_of
-
-NAMES = list(cases())
 
 
 @pytest.mark.parametrize("name", NAMES)
