@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
@@ -198,6 +199,11 @@ STRIDED["every second column"] = (
     (torch.randn(1, 24, 5, 16),),
 )
 """Maps that are not read everywhere."""
+MOST_STRIDED = [
+    pytest.param(name, marks=pytest.mark.long) if name[-1] in "2345679" else name
+    for name in STRIDED
+]
+"""As parameters of tests: some of them always, all of them with `--all`."""
 
 
 def graph_of(name: str, width: int = 1) -> sp.Graph:

@@ -15,7 +15,9 @@ from planners.fusion.explain import Explainer, FusedGroup, groups_of
 from planners.fusion.options import FusionOptions
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.planner import plan_partition
+from tests.fusion.families import family
 from tests.fusion.networks import CASES, graph_of
+from tests.plans import plan_of
 
 MACHINE = sp.load_machine("npu_small")
 
@@ -23,7 +25,7 @@ MACHINE = sp.load_machine("npu_small")
 @pytest.fixture(scope="module")
 def squeezed() -> sp.Plan:
     """SqueezeNet where its weights do not all fit: several groups of many tiles."""
-    return sp.plan(sp.load("squeezenet1_0"), "fusion", 128 * 1024)
+    return plan_of("squeezenet1_0", "fusion", 128 * 1024)
 
 
 def explained(plan: sp.Plan) -> tuple[tuple[FusedGroup, ...], Explainer]:
@@ -131,8 +133,7 @@ def test_a_plan_that_is_not_the_best_is_told() -> None:
 
 
 def test_plans_that_keep_maps_on_chip_are_told_so() -> None:
-    graph = sp.load("squeezenet1_0", input_shape=(1, 3, 32, 32))
-    plan = sp.plan(graph, "fusion", 64 * 1024, joint=True)
+    plan = sp.plan(family("fires"), "fusion", 2048, joint=True)
     groups, why = explained(plan)
     assert sum(group.traffic_bytes for group in groups) == sp.check(plan).traffic_bytes
     pairs = [pair for k in range(len(groups)) for pair in why.neighbours(k)]

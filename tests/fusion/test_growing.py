@@ -22,7 +22,8 @@ from planners.fusion.search.anytime import Anytime
 from planners.fusion.search.bounded import Dominance
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import best_partition, sweep_partitions
-from tests.fusion.networks import CASES, STRIDED, graph_of
+from tests.fusion.families import MODULES, family
+from tests.fusion.networks import CASES, MOST_STRIDED, graph_of
 
 MACHINE = sp.load_machine("npu_small")
 SWITCHES = [None, Dominance(excess=False), Dominance(through=False), Dominance(False, False)]
@@ -49,7 +50,7 @@ def growing_of(model: GroupModel, order: list[int]) -> Growing:
 
 
 @pytest.mark.parametrize(("tile", "bands"), [(1, 1), (3, 1), (1, 4)])
-@pytest.mark.parametrize("name", [*CASES, *STRIDED])
+@pytest.mark.parametrize("name", [*CASES, *MOST_STRIDED])
 def test_bounds_hold_and_grow(name: str, tile: int, bands: int) -> None:
     model = model_of(name, tile, bands)
     if not one_batch(model.graph):
@@ -81,7 +82,7 @@ def test_bounds_hold_and_grow(name: str, tile: int, bands: int) -> None:
 
 
 @pytest.mark.parametrize(("tile", "bands"), [(1, 1), (3, 1), (1, 4)])
-@pytest.mark.parametrize("name", [*CASES, *STRIDED])
+@pytest.mark.parametrize("name", [*CASES, *MOST_STRIDED])
 def test_no_group_loads_fewer_parameters_of_an_operator(name: str, tile: int, bands: int) -> None:
     model = model_of(name, tile, bands)
     found = Candidates(model, model.graph, model.traits)
@@ -113,15 +114,19 @@ def test_what_operators_load_in_any_group_bounds_small_budgets() -> None:
 
 
 @pytest.mark.parametrize("baseline", ["no_fusion", "fused_layer", "efficient_s"])
+@pytest.mark.parametrize(
+    ("name", "budget", "most"),
+    [("inceptions", 4096, 30), pytest.param("squeezenet1_1", 1 << 17, 40, marks=pytest.mark.long)],
+)
 def test_a_search_that_is_cut_short_is_no_worse_than_the_baselines(
-    baseline: str, monkeypatch: pytest.MonkeyPatch
+    name: str, budget: int, most: int, baseline: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph = sp.load("squeezenet1_1")
+    graph = family(name) if name in MODULES else sp.load(name)
     model = GroupModel(graph, MACHINE, {"bands": 2})
-    best = best_partition(model, graph, 1 << 17, Clock(60))
-    monkeypatch.setattr(exact, "MOST_GROUPS", 40)
-    found = best_partition(model, graph, 1 << 17, Clock(60))
-    other = BASELINES[baseline](model, graph, 1 << 17)
+    best = best_partition(model, graph, budget, Clock(60))
+    monkeypatch.setattr(exact, "MOST_GROUPS", most)
+    found = best_partition(model, graph, budget, Clock(60))
+    other = BASELINES[baseline](model, graph, budget)
     assert best.status == "optimal"
     assert found.bound_bytes <= best.objective_bytes <= found.objective_bytes
     assert found.objective_bytes <= other.objective_bytes

@@ -21,6 +21,7 @@ from planners.fusion.latency.ways import TimedWays
 from planners.fusion.partition.cost_model import require_singles
 from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.timing import schedule
+from tests.fusion.families import MODULES, family
 from tests.fusion.networks import CASES, graph_of
 from tests.fusion.test_planner import budgets_of
 
@@ -106,10 +107,14 @@ class Repeated(torch.nn.Module):
         return x
 
 
-@pytest.mark.parametrize("channels", [4, 8])
+@pytest.mark.parametrize("channels", [4, pytest.param(8, marks=pytest.mark.long)])
 def test_weights_that_the_group_before_reads_do_not_come_early(channels: int) -> None:
-    """They are on chip already, in another place."""
-    module, inputs = Repeated(channels), (torch.randn(1, channels, 12, 12),)
+    """They are on chip already, in another place.
+
+    The clock ends the search, and whatever plan is there then has to be right.
+    """
+    side = 12 if channels > 4 else 6
+    module, inputs = Repeated(channels), (torch.randn(1, channels, side, side),)
     graph = sp.from_torch(module, inputs)
     least = budgets_of(graph)[0]
     for budget in (2 * least, sp.budgets(graph, parameters=True).MR):
@@ -182,12 +187,17 @@ def test_the_few_ways_of_a_group_are_those_of_all_one_by_one(budget: int) -> Non
             assert any(plan in stair for stair in stairs[:KINDS])
 
 
-def test_a_search_that_goes_on_is_never_worse() -> None:
-    """Each time it writes and times what it has grown."""
-    graph = sp.load("resnet18")
+@pytest.mark.parametrize(
+    ("name", "budget", "seconds"),
+    [("inceptions", 6000, 0.2), pytest.param("resnet18", 2**20, 1.0, marks=pytest.mark.long)],
+)
+def test_a_search_that_goes_on_is_never_worse(name: str, budget: int, seconds: float) -> None:
+    """Each time it writes and times what it has grown, however little that is when time is over."""
+    graph = family(name) if name in MODULES else sp.load(name)
     timed = []
+    asked: dict[str, Any] = {"objective": "latency", "time_limit": seconds, "replay": False}
     for _ in range(3):
-        plan = sp.plan(graph, "fusion", 2**20, time_limit=1.0, objective="latency", replay=False)
+        plan = sp.plan(graph, "fusion", budget, **asked)
         timed.append(sp.simulate(plan).makespan_s)
     assert timed[2] <= timed[1] <= timed[0]
 
@@ -224,11 +234,21 @@ def test_a_stop_leaves_the_best_so_far() -> None:
     assert sum(stage.startswith("latency") for stage in seen) == 1
 
 
-def test_more_memory_is_not_slower_where_less_was_asked_before() -> None:
-    graph = sp.load("squeezenet1_1")
+@pytest.mark.parametrize(
+    ("name", "budgets", "limit_s"),
+    [
+        ("fires", (3000, 6000, 20_000), 0.3),
+        pytest.param("squeezenet1_1", (200_000, 400_000, 1_600_000), 2.0, marks=pytest.mark.long),
+    ],
+)
+def test_more_memory_is_not_slower_where_less_was_asked_before(
+    name: str, budgets: tuple[int, ...], limit_s: float
+) -> None:
+    """What was found before is remembered, so that it does not matter where the clock ends it."""
+    graph = family(name) if name in MODULES else sp.load(name)
     seconds = []
-    for budget in (200_000, 400_000, 1_600_000):
-        plan = sp.plan(graph, "fusion", budget, objective="latency", time_limit=2)
+    for budget in budgets:
+        plan = sp.plan(graph, "fusion", budget, objective="latency", time_limit=limit_s)
         sp.check(plan)
         seconds.append(sp.simulate(plan).makespan_s)
     assert seconds == sorted(seconds, reverse=True)

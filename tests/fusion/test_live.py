@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import planners as sp
@@ -10,7 +12,9 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.live import Live
 from planners.fusion.options import FusionOptions
 from planners.fusion.search.exact import best_partition
+from tests.fusion.families import MODULES, family
 from tests.fusion.networks import CASES, graph_of
+from tests.plans import graph_of as graph_named
 from tests.random_graphs import random_graph
 
 MACHINE = sp.load_machine("npu_small")
@@ -63,43 +67,57 @@ def test_below_what_an_operator_needs_there_is_none() -> None:
         live.partition(live.least_bytes - 1, Clock(60))
 
 
-def test_early_stops_are_not_told_as_proven() -> None:
-    graph = sp.load("squeezenet1_0")
+def network(name: str) -> sp.Graph:
+    return family(name) if name in MODULES else graph_named(name)
+
+
+def small_or_large(name: str, small: int, large: int) -> Any:
+    """A small family within some bytes, and SqueezeNet within more."""
+    squeezenet = pytest.param("squeezenet1_0", large, marks=pytest.mark.long)
+    return pytest.mark.parametrize(("name", "budget"), [(name, small), squeezenet])
+
+
+@small_or_large("inceptions", 2**14, 2**20)
+def test_early_stops_are_not_told_as_proven(name: str, budget: int) -> None:
+    graph = network(name)
     live = Live(graph, MACHINE, {})
-    live.reach(2**20, Clock(60, lambda moment: "3 operators" not in moment.stage))
-    assert live.partition(2**20, Clock(60)).status == "feasible"
-    best = sp.plan(graph, "fusion", 2**20).claims
-    found = live.partition(2**20, Clock(60))
+    live.reach(budget, Clock(60, lambda moment: "3 operators" not in moment.stage))
+    assert live.partition(budget, Clock(60)).status == "feasible"
+    best = sp.plan(graph, "fusion", budget).claims
+    found = live.partition(budget, Clock(60))
     assert found.bound_bytes <= best.objective_bytes <= found.objective_bytes
     low = live.partition(live.least_bytes, Clock(60))
     assert low.bound_bytes <= low.objective_bytes
 
 
-def test_an_answer_in_no_time_is_improved_by_asking_again() -> None:
-    graph = sp.load("squeezenet1_0")
+@small_or_large("fires", 3001, 150_001)
+def test_an_answer_in_no_time_is_improved_by_asking_again(name: str, budget: int) -> None:
+    graph = network(name)
     live = Live(graph, MACHINE, {})
-    live.reach(2**20, Clock(60))
-    best = sp.plan(graph, "fusion", 150_001).claims.objective_bytes
-    told = [live.partition(150_001, Clock(0)) for _ in range(3)]
+    live.reach(7 * budget, Clock(60))
+    best = sp.plan(graph, "fusion", budget).claims.objective_bytes
+    told = [live.partition(budget, Clock(0)) for _ in range(3)]
     assert all(found.bound_bytes <= best <= found.objective_bytes for found in told)
-    found = live.partition(150_001, Clock(60))
+    found = live.partition(budget, Clock(60))
     assert (found.objective_bytes, found.status) == (best, "optimal")
-    assert live.partition(150_001, Clock(0)) == found
+    assert live.partition(budget, Clock(0)) == found
 
 
 @pytest.mark.parametrize("options", [{"online": True}, {"baseline": "dnnvm"}])
-def test_other_searches_are_theirs(options: dict[str, object]) -> None:
-    graph = sp.load("squeezenet1_0")
+@small_or_large("fires", 3001, 2**18)
+def test_other_searches_are_theirs(name: str, budget: int, options: dict[str, object]) -> None:
+    graph = network(name)
     live = Live(graph, MACHINE, options)
-    found = live.partition(2**18, Clock(60))
-    made = sp.plan(graph, "fusion", 2**18, **options)
+    found = live.partition(budget, Clock(60))
+    made = sp.plan(graph, "fusion", budget, **options)
     assert found.objective_bytes == made.claims.objective_bytes
 
 
-def test_operators_alone_cost_what_no_fusion_does() -> None:
-    graph = sp.load("squeezenet1_0")
+@small_or_large("fires", 3001, 2**18)
+def test_operators_alone_cost_what_no_fusion_does(name: str, budget: int) -> None:
+    graph = network(name)
     live = Live(graph, MACHINE, {})
-    alone = live.alone_bytes(2**18)
-    made = sp.plan(graph, "fusion", 2**18, baseline="no_fusion")
+    alone = live.alone_bytes(budget)
+    made = sp.plan(graph, "fusion", budget, baseline="no_fusion")
     assert sum(filter(None, alone)) == made.claims.objective_bytes
     assert None in live.alone_bytes(live.least_bytes - 1)

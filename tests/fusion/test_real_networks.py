@@ -14,6 +14,7 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.exact import sweep_partitions
 from planners.papers.optimus.workloads import workload
+from tests.fusion.families import MODULES, family
 
 KIB = 1024
 
@@ -21,21 +22,25 @@ KIB = 1024
 @pytest.mark.parametrize(
     ("name", "side", "kib"),
     [
-        ("alexnet", 96, 128),
-        ("squeezenet1_0", 224, 128),
-        ("mobilenet_v2", 64, 64),
-        ("resnet18", 64, 128),
+        ("fires", 32, 4),
+        ("inverted blocks", 32, 2),
+        ("residual blocks", 32, 5),
+        pytest.param("alexnet", 96, 128, marks=pytest.mark.long),
+        pytest.param("squeezenet1_0", 224, 128, marks=pytest.mark.long),
+        pytest.param("mobilenet_v2", 64, 64, marks=pytest.mark.long),
+        pytest.param("resnet18", 64, 128, marks=pytest.mark.long),
     ],
 )
 def test_the_answer_is_that_of_pytorch(name: str, side: int, kib: int) -> None:
     """Within what float32 costs eager PyTorch itself: how far it is from float64."""
-    graph = sp.load(name, input_shape=((1, 3, side, side),))
+    shape = (1, 3, side, side)
+    graph = family(name) if name in MODULES else sp.load(name, input_shape=(shape,))
     plan = sp.plan(graph, "fusion", kib * KIB, machine="optimus")
     report = sp.check(plan)
     assert report.extent_bytes <= kib * KIB
     assert len(plan.program.steps) > 1
-    module = random_module(name, 0, random_inputs(((8, 3, side, side),), 1))
-    inputs = random_inputs(((1, 3, side, side),), 0)
+    inputs = random_inputs((shape,), 0)
+    module = MODULES.get(name) or random_module(name, 0, random_inputs(((8, *shape[1:]),), 1))
     result = sp.execute(plan, module, inputs)
     assert result.arena_bytes == 4 * kib * KIB
     with torch.no_grad():

@@ -249,13 +249,14 @@ class Watch:
 def test_a_stop_keeps_the_best(stop_at: int, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if wide:
         monkeypatch.setattr(search, "MOST_DOWNSETS", 0)
-    graph = random_graph(8, 40)
+    count = 24
+    graph = random_graph(8, count)
     model = LineModel(graph)
-    budget = 3 * need(model, 40)
+    budget = 3 * need(model, count)
     watch = Watch(stop_at)
     found = best_partition(model, graph, budget, Clock(60, watch), traits=GROWS)
     verify(found, model, graph, budget)
-    singles = sum(cost(model, 1 << i, budget) or 0 for i in range(40))
+    singles = sum(cost(model, 1 << i, budget) or 0 for i in range(count))
     assert found.objective_bytes <= singles
     assert watch.heard[0].incumbent_bytes == singles
     best = best_partition(model, graph, budget, Clock(60), traits=GROWS)

@@ -18,7 +18,9 @@ from planners.fusion.partition.cost_model import Traits
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search import exact as search
 from planners.fusion.search.exact import best_partition
+from tests.cases import cases
 from tests.constraints.test_wishes import chain
+from tests.fusion.families import family
 from tests.fusion.models import LineModel, RandomModel, brute_force
 from tests.fusion.networks import CASES, graph_of
 from tests.fusion.test_search import GROWS, NOTHING, all_costs, need, sized, verify
@@ -50,7 +52,7 @@ def test_the_best_partition_that_respects_wishes(
     if wide:
         monkeypatch.setattr(search, "MOST_DOWNSETS", 0)
     outcomes = set()
-    for seed in range(25 * block, 25 * block + 25):
+    for seed in range(25 * block, 25 * block + cases(15)):
         graph = sized(seed)
         wished, dag = WishedGroups.of(pairs(graph, seed), graph), Dag.of(graph)
         for model, traits in (
@@ -93,9 +95,9 @@ def test_plans_respect_wishes_and_run(name: str) -> None:
         texts = [str(wish) for wish in wishes]
         if not consistent_with_kinds(graph, wishes):
             with pytest.raises(sp.WishesConflict, match="cannot be one group"):
-                sp.plan(graph, "fusion", budget, time_limit=20, wishes=texts)
+                sp.plan(graph, "fusion", budget, wishes=texts)
             continue
-        plan = sp.plan(graph, "fusion", budget, time_limit=20, wishes=texts)
+        plan = sp.plan(graph, "fusion", budget, wishes=texts)
         sp.check(plan)
         assert broken(plan, wishes) == []
         assert plan.options["wishes"] == texts
@@ -109,35 +111,31 @@ def consistent_with_kinds(graph: sp.Graph, wishes: list[Wish]) -> bool:
     return all(model.fuses(mask) for mask in WishedGroups.of(wishes, graph).classes)
 
 
-def squeezenet() -> sp.Graph:
-    return sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
-
-
 def test_what_is_kept_does_not_leave_its_group() -> None:
-    graph = squeezenet()
-    free = sp.plan(graph, "fusion", "96KiB", time_limit=20)
+    graph, budget = family("fires"), "3KiB"
+    free = sp.plan(graph, "fusion", budget)
     tensor = next(t for t in graph.producer if broken(free, [Wish("keep", (t,))]))
-    plan = sp.plan(graph, "fusion", "96KiB", time_limit=20, wishes=[f"keep {tensor}"])
+    plan = sp.plan(graph, "fusion", budget, wishes=[f"keep {tensor}"])
     assert broken(plan, [Wish("keep", (tensor,))]) == []
     assert plan.claims.status == "optimal"
     assert plan.claims.objective_bytes > free.claims.objective_bytes
-    spilled = sp.plan(graph, "fusion", "96KiB", time_limit=20, wishes=[f"spill {tensor}"])
+    spilled = sp.plan(graph, "fusion", budget, wishes=[f"spill {tensor}"])
     assert spilled.claims.objective_bytes == free.claims.objective_bytes
 
 
 def test_a_group_that_does_not_fit_is_named_with_its_need() -> None:
-    graph = squeezenet()
+    graph = family("fires")
     ops = graph.operators
-    wishes = [f"split {ops[0].name} {ops[1].name}", f"fuse {ops[2].name} {ops[20].name}"]
+    wishes = [f"split {ops[0].name} {ops[1].name}", f"fuse {ops[2].name} {ops[10].name}"]
     with pytest.raises(sp.WishesConflict) as found:
-        sp.plan(graph, "fusion", "40KiB", time_limit=20, wishes=wishes)
+        sp.plan(graph, "fusion", "1KiB", wishes=wishes)
     assert found.value.wishes == (wishes[1],)
     model = GroupModel(graph, MACHINE, FusionOptions().values())
-    mask = WishedGroups.of([Wish("fuse", (ops[2].name, ops[20].name))], graph).classes[0]
+    mask = WishedGroups.of([Wish("fuse", (ops[2].name, ops[10].name))], graph).classes[0]
     assert min(p.buffer_bytes for p in model.staircase(mask)) == found.value.need_bytes
-    assert found.value.have_bytes == 40 * 1024
-    enough = sp.plan(graph, "fusion", found.value.need_bytes, time_limit=3, wishes=wishes)
-    assert broken(enough, [Wish("fuse", (ops[2].name, ops[20].name))]) == []
+    assert found.value.have_bytes == 1024
+    enough = sp.plan(graph, "fusion", found.value.need_bytes, wishes=wishes)
+    assert broken(enough, [Wish("fuse", (ops[2].name, ops[10].name))]) == []
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -152,7 +150,7 @@ def test_plans_with_tensors_on_chip_respect_wishes_too(name: str) -> None:
             wishes.append(Wish("keep" if seed % 2 else "spill", (rng.choice(kept),)))
         texts = [str(wish) for wish in wishes]
         budget = sum(graph.size_bytes(t) for t in graph.tensors)
-        plan = sp.plan(graph, "fusion", budget, time_limit=20, joint=True, wishes=texts)
+        plan = sp.plan(graph, "fusion", budget, joint=True, wishes=texts)
         assert sp.check(plan).traffic_bytes == plan.claims.objective_bytes
         assert broken(plan, wishes) == []
         done = sp.execute(plan, module, inputs)
@@ -169,10 +167,10 @@ def test_plans_with_tensors_on_chip_respect_wishes_too(name: str) -> None:
     ],
 )
 def test_what_cannot_be_wished_for_is_said(options: dict[str, object], says: str) -> None:
-    graph = squeezenet()
+    graph = family("fires")
     texts = [str(text).format(input=graph.inputs[0]) for text in options["wishes"]]  # type: ignore[attr-defined]
     with pytest.raises(sp.BadInput) as found:
-        sp.plan(graph, "fusion", "96KiB", **(options | {"wishes": texts}))  # type: ignore[arg-type]
+        sp.plan(graph, "fusion", "3KiB", **(options | {"wishes": texts}))  # type: ignore[arg-type]
     assert says in str(found.value)
 
 
