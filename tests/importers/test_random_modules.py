@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import copy
+from functools import cache
+
 import pytest
 import torch
 
 import planners as sp
-from planners.importers.torch.source_model import SourceModel
+from tests.importers.once import ExportedOnce
 from tests.importers.random_modules import StyledModule, fresh
 from tests.importers.replay import replayed
+
+
+@cache
+def exported(seed: int) -> ExportedOnce:
+    module = StyledModule(seed)
+    return ExportedOnce(module, fresh(module))
 
 
 @pytest.mark.parametrize("granularity", ["aten", "fused"])
 @pytest.mark.parametrize("seed", range(0, 12))
 def test_operators_compute_what_eager_does(seed: int, granularity: str) -> None:
-    module = StyledModule(seed)
-    graph = sp.from_torch(module, fresh(module), granularity=granularity)
-    outputs, kept = replayed(graph, SourceModel(module, fresh(module)), fresh(module))
+    made = exported(seed)
+    module = copy.deepcopy(made.module)
+    outputs, kept = replayed(made.graph(granularity), made.model, fresh(module))
     with torch.no_grad():
         expected = module(*fresh(module))
     torch.testing.assert_close(outputs, expected, rtol=0, atol=0)
@@ -28,7 +37,7 @@ def test_operators_compute_what_eager_does(seed: int, granularity: str) -> None:
 @pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap", "streaming"])
 def test_plans_compute_what_eager_does(seed: int, planner: str) -> None:
     module = StyledModule(seed)
-    graph = sp.from_torch(module, fresh(module))
+    graph = exported(seed).graph("fused")
     budget: int | str = "1MiB" if planner == "streaming" else "MR"
-    plan = sp.plan(graph, planner, budget, time_limit=5)
+    plan = sp.plan(graph, planner, budget, time_limit=600)
     assert sp.execute(plan, module, fresh(module)).max_abs_error < 1e-4

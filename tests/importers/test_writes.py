@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import nn
 
 import planners as sp
 from planners.importers.passes import GRANULARITIES
-from planners.importers.torch.source_model import SourceModel
+from tests.importers.once import ExportedOnce
 from tests.importers.replay import replay
 from tests.importers.writes import BODIES, Writes
 
@@ -25,13 +26,17 @@ def eager(module: nn.Module) -> Any:
         return module(*given())
 
 
+@cache
+def exported(body: str) -> ExportedOnce:
+    return ExportedOnce(Writes(BODIES[body]), given())
+
+
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 @pytest.mark.parametrize("body", BODIES)
 def test_operators_compute_what_eager_does(body: str, granularity: Any) -> None:
-    module = Writes(BODIES[body]).eval()
-    graph = sp.from_torch(module, given(), granularity=granularity)
-    found = replay(graph, SourceModel(module, given()), given())
-    torch.testing.assert_close(found, eager(module), rtol=0, atol=0)
+    made = exported(body)
+    found = replay(made.graph(granularity), made.model, given())
+    torch.testing.assert_close(found, eager(made.module), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("body", BODIES)
