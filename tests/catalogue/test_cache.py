@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import subprocess
+import sys
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,8 @@ from planners.catalogue import cache, load, loading
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.sources import source_hash
+
+ROOT = Path(__file__).parents[2]
 
 
 def tiny() -> Graph:
@@ -72,19 +74,23 @@ def test_an_unwritable_cache_warns_once(
     assert len(traced) == 2
 
 
-def _put_and_get(place: str) -> bool:
-    os.environ["SPILLWAY_CACHE"] = place
-    for _ in range(50):
-        cache.put("one", tiny())
-        if cache.get("one") != tiny():
-            return False
-    return True
+PUT_AND_GET = """
+from planners.catalogue import cache
+from planners.core.graph import Graph, Operator, Tensor
+
+tensors = {n: Tensor(n, (1,), k) for n, k in (("x", "input"), ("y", "activation"))}
+tiny = Graph("tiny", tensors, (Operator("f", "relu", ("x",), ("y",)),), ("x",), ("y",))
+for _ in range(25):
+    cache.put("one", tiny)
+    assert cache.get("one") == tiny
+"""
 
 
 def test_many_at_once(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(3, mp_context=spawn) as pool:
-        assert all(pool.map(_put_and_get, [str(tmp_path / "cache")] * 3))
+    place = {**os.environ, "SPILLWAY_CACHE": str(tmp_path / "cache")}
+    run = [sys.executable, "-W", "error", "-c", PUT_AND_GET]
+    started = [subprocess.Popen(run, env=place, cwd=ROOT) for _ in range(3)]
+    assert [process.wait() for process in started] == [0, 0, 0]
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["one.json.gz"]
 
 

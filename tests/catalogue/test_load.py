@@ -43,11 +43,14 @@ def test_the_names_are_torchvisions_and_our_own() -> None:
     ]
 
 
-def test_shipped_models_load_without_torch() -> None:
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.long)])
+def test_shipped_models_load_without_torch(step: int) -> None:
+    """Every ninth of them, or all."""
     code = (
         "import sys; from planners.catalogue import load\n"
         "from planners.catalogue.ship import SHIPPED\n"
-        "graphs = [load(n, input_shape=s, granularity=g) for n, s, g in SHIPPED]\n"
+        f"some = SHIPPED[::{step}]\n"
+        "graphs = [load(n, input_shape=s, granularity=g) for n, s, g in some]\n"
         "assert not {'torch', 'timm', 'panel'} & sys.modules.keys()\n"
         "print(sum(len(graph.operators) for graph in graphs))"
     )
@@ -58,7 +61,13 @@ def test_shipped_models_load_without_torch() -> None:
 
 @pytest.mark.parametrize(
     ("name", "granularity"),
-    [("resnet18", "fused"), ("mobilenet_v2", "folded"), ("ssd300_vgg16", "fused")],
+    [
+        ("alexnet", "fused"),
+        ("resnet18", "folded"),
+        pytest.param("resnet18", "fused", marks=pytest.mark.long),
+        pytest.param("mobilenet_v2", "folded", marks=pytest.mark.long),
+        pytest.param("ssd300_vgg16", "fused", marks=pytest.mark.long),
+    ],
 )
 def test_shipped_graphs_are_what_is_imported(name: str, granularity: Any) -> None:
     assert load(name, granularity=granularity) == trace(name, default_inputs(name), granularity)
@@ -147,10 +156,13 @@ def test_progress_can_stop_an_import() -> None:
         load("vgg11", input_shape=small, progress=lambda moment: False)
 
 
-def test_build_is_random_finite_and_repeatable() -> None:
+@pytest.mark.parametrize(
+    "name", ["mcunet_vww1", pytest.param("mobilenet_v3_small", marks=pytest.mark.long)]
+)
+def test_build_is_random_finite_and_repeatable(name: str) -> None:
     import torch
 
-    source = load("mobilenet_v3_small", input_shape=(1, 3, 64, 64)).source
+    source = {"catalogue": name, "input_shape": [[1, 3, 64, 64]]}
     module, inputs = build(source, seed=3)
     again, same = build(source, seed=3)
     assert not module.training

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 import planners as sp
 from planners.catalogue.loading import trace
 from planners.catalogue.names import OWN, TIMM_SUGGESTED, default_inputs
+from planners.catalogue.networks import amoebanet_d
 from planners.catalogue.networks.amoebanet_d import AmoebaNetD
 from planners.catalogue.networks.darknet import NETWORKS
 from planners.catalogue.networks.darts import Darts
+from planners.catalogue.networks.mcunet import TABLES, mcunet
 from planners.catalogue.networks.transformer import transformer
 from planners.core.errors import BadInput, UnknownName
 from planners.importers.passes import GRANULARITIES
@@ -60,13 +64,16 @@ def test_amoebanet_d_is_within_a_fiftieth_of_the_published_sizes() -> None:
             assert learned(AmoebaNetD(cells, filters)) == pytest.approx(count, rel=0.02)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.long if name == "amoebanet_d" else ())
-        for name in sorted(OWN.keys() - NETWORKS.keys())
-    ],
-)
+@pytest.mark.parametrize("name", sorted(OWN.keys() - NETWORKS.keys()))
+def test_operators_and_macs_of_what_is_shipped(name: str) -> None:
+    graphs = [sp.load(name, granularity=g) for g in GRANULARITIES[1:]]
+    assert tuple(len(graph.operators) for graph in graphs) == OPERATORS[name][1:]
+    assert {graph.macs for graph in graphs} == {MACS[name]}
+    assert tuple(graphs[0].tensors[x].shape for x in graphs[0].inputs) == default_inputs(name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(OWN.keys() - NETWORKS.keys()))
 def test_operators_and_macs(name: str) -> None:
     graphs = [trace(name, default_inputs(name), g) for g in GRANULARITIES]
     assert tuple(len(graph.operators) for graph in graphs) == OPERATORS[name]
@@ -74,6 +81,19 @@ def test_operators_and_macs(name: str) -> None:
     assert tuple(graphs[0].tensors[x].shape for x in graphs[0].inputs) == default_inputs(name)
     assert graphs[1] == sp.load(name, granularity="folded")
     assert graphs[2] == sp.load(name)
+
+
+def test_operators_and_macs_of_a_few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand, of MCUNet's first three blocks: 9 convolutions, 6 of them with an activation."""
+    table = TABLES["mcunet_vww1"]
+    monkeypatch.setitem(TABLES, "mcunet_vww1", table._replace(blocks=table.blocks[:3]))
+    shapes = ((1, 3, 32, 40),)
+    graphs = [trace("mcunet_vww1", shapes, g) for g in GRANULARITIES]
+    fused = 9 + len(("add", "pool", "linear"))
+    assert [len(graph.operators) for graph in graphs] == [fused + 6 + 9 + 1, fused + 6, fused]
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        mcunet("mcunet_vww1").eval()(torch.zeros(shapes[0]))
+    assert {2 * graph.macs for graph in graphs} == {counter.get_total_flops()}
 
 
 @pytest.mark.parametrize(("name", "reductions"), [("amoebanet_d", 4), ("darts", 3)])
@@ -88,26 +108,32 @@ def test_an_activation_stays_alone_only_where_two_operators_read_it(
 
 
 SMALL: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
-    "amoebanet_d": (lambda: AmoebaNetD(cells=3, filters=32), ((1, 3, 96, 80),)),
-    "darts": (lambda: Darts(cells=3, channels=8), ((2, 3, 64, 96),)),
+    "amoebanet_d": (lambda: AmoebaNetD(filters=16), ((1, 3, 32, 40),)),
+    "darts": (lambda: Darts(cells=3, channels=8), ((2, 3, 32, 48),)),
     "transformer": (lambda: transformer(layers=1), ((3, 2, 512), (5, 2, 512))),
 }
+USUAL = {("amoebanet_d", "fused"), ("darts", "folded"), ("transformer", "aten")}
 
 
 def often(name: str, granularity: str) -> Any:
-    """The largest one is run at one granularity, and at the others when there is time."""
-    seldom = name == "amoebanet_d" and granularity != GRANULARITIES[-1]
-    return pytest.param(name, granularity, marks=pytest.mark.long if seldom else ())
+    """Each is run at one granularity, and at the others when there is time."""
+    marks = () if (name, granularity) in USUAL else pytest.mark.long
+    return pytest.param(name, granularity, marks=marks)
 
 
 @pytest.mark.parametrize(
     ("name", "granularity"), [often(n, g) for n in SMALL for g in GRANULARITIES]
 )
-def test_small_ones_run_bit_for_bit(name: str, granularity: Any) -> None:
+def test_small_ones_run_bit_for_bit(
+    name: str, granularity: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(  # A reduction and a normal cell.
+        amoebanet_d, "_layout", lambda cells, filters: [(True, filters), (False, filters)]
+    )
     make, shapes = SMALL[name]
     module, inputs = make().eval(), tuple(torch.randn(shape) for shape in shapes)
     graph = sp.from_torch(module, inputs, granularity=granularity)
-    plan = sp.plan(graph, budget="MR", time_limit=10)
+    plan = sp.plan(graph, budget="MR", time_limit=600)
     sp.check(plan)
     done = sp.execute(plan, module, inputs)
     assert done.bit_exact
@@ -119,19 +145,34 @@ def test_small_ones_run_bit_for_bit(name: str, granularity: Any) -> None:
     [
         pytest.param("amoebanet_d", (1, 3, 64, 64), marks=pytest.mark.long),
         pytest.param("darts", (1, 3, 64, 64), marks=pytest.mark.long),
-        ("transformer", ((3, 2, 512), (4, 2, 512))),
+        pytest.param("transformer", ((3, 2, 512), (4, 2, 512)), marks=pytest.mark.long),
+        ("mcunet_vww1", (1, 3, 32, 40)),  # Of three blocks.
     ],
 )
-def test_whole_ones_run_bit_for_bit(name: str, shape: Any) -> None:
+def test_whole_ones_run_bit_for_bit(
+    name: str, shape: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_CACHE", str(tmp_path))
+    table = TABLES["mcunet_vww1"]
+    monkeypatch.setitem(TABLES, "mcunet_vww1", table._replace(blocks=table.blocks[:3]))
     done = sp.execute(sp.plan(sp.load(name, input_shape=shape), budget="MR"))
     assert done.bit_exact
     assert all(value.isfinite().all() and value.std() > 1e-3 for value in done.outputs)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=pytest.mark.long if "large" in n else ()) for n in TIMM_SUGGESTED],
-)
+SIDES = (331, 224)
+
+
+@pytest.mark.parametrize("name", TIMM_SUGGESTED)
+def test_searched_networks_of_timm_are_one_network_at_two_sizes(name: str) -> None:
+    graphs = [sp.load(name, input_shape=(1, 3, side, side)) for side in SIDES]
+    ops = [[(op.name, op.kind, op.inputs, op.parameters) for op in g.operators] for g in graphs]
+    assert ops[0] == ops[1]
+    assert [g.tensors[g.inputs[0]].shape[-1] for g in graphs] == list(SIDES)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", TIMM_SUGGESTED)
 def test_searched_networks_of_timm_are_shipped_as_imported(name: str) -> None:
     assert sp.load(name) == trace(name, None, "fused")
     small = ((1, 3, 224, 224),)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import planners as sp
 from planners.catalogue.loading import trace
 
 MODELS = (
@@ -21,9 +22,22 @@ def published(name: str) -> dict[str, Any]:
     return dict(next(w.meta for w in weights if w.meta["_ops"] and w.name == "IMAGENET1K_V1"))
 
 
-@pytest.mark.parametrize("name", MODELS.split())
-def test_macs_and_parameters(name: str) -> None:
-    graph = trace(name, ((1, 3, 224, 224),), "fused")
+QUICK = ("alexnet", "squeezenet1_1")
+"""Models that are traced in the usual run too: the others are the graphs that are shipped."""
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        pytest.param(name, how, marks=() if how == "shipped" or name in QUICK else pytest.mark.long)
+        for name in MODELS.split()
+        for how in ("shipped", "imported")
+    ],
+)
+def test_macs_and_parameters(name: str, how: str) -> None:
+    shapes = ((1, 3, 224, 224),)
+    graph = sp.load(name) if how == "shipped" else trace(name, shapes, "fused")
+    assert tuple(graph.tensors[x].shape for x in graph.inputs) == shapes
     meta = published(name)
     assert graph.macs / 1e9 == pytest.approx(meta["_ops"], rel=0.01, abs=0.001)
     statistics = (".running_mean", ".running_var", "relative_position_index", "lifted_tensor")
