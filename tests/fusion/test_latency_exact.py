@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count, cycle
 
 import pytest
 import torch
@@ -17,10 +18,10 @@ from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.exact import Enumeration
 from planners.simulator.timing import schedule
-from tests.cases import cases
 from tests.fusion.test_latency import MACHINES
 
 MOST_PLANS = 600  # of a problem that is small enough to look at all of them
+FEW_PLANS = (0, 7, 15, 18, 20, 25, 32, 35, 36)  # Seeds of problems of at most a hundred plans.
 
 
 def fits(layer: nn.Module, channels: int) -> bool:
@@ -82,43 +83,39 @@ def some_plans(every: Enumeration, most: int) -> list[tuple[LaidGroup, ...]]:
     return found
 
 
-def compared(wanted: int, most_plans: int = MOST_PLANS) -> int:
-    """Compare so many problems with the best of all of their plans; how many of them least traffic
-    alone does not solve."""
-    bettered = count = seed = 0
-    while count < wanted:
-        graph, machine = small_net(seed), MACHINES[[*MACHINES][seed % len(MACHINES)]]
-        model = GroupModel(graph, machine, {})
-        singles = [model.staircase(1 << i)[0].buffer_bytes for i in range(len(graph.operators))]
-        budget = max(singles) + seed % 5
-        seed += 1
-        every = Enumeration(model, budget, double_buffer=True)
-        assert every.lay(Clock(600.0))
-        listed = some_plans(every, most_plans)
-        if not listed:
-            continue
-        seconds = []
-        for laid in listed:
-            program = emit(graph, machine, laid, budget)
-            seconds.append(max(each.stop_s for each in schedule(program, machine)))
-        plan = sp.plan(graph, "fusion", budget, machine, objective="latency", bands=1)
-        claim = plan.details.latency
-        assert claim is not None
-        assert claim.seconds == pytest.approx(min(seconds), rel=1e-12), seed
-        assert plan.claims.status == "optimal"
-        traffic = sp.plan(graph, "fusion", budget, machine, bands=1)
-        bettered += sp.simulate(traffic).makespan_s > claim.seconds * (1 + 1e-9)
-        count += 1
-    return bettered
+def bettered(seed: int, machine: sp.Machine, most_plans: int) -> bool | None:
+    """Compare a problem with the best of all of its plans: whether least traffic alone does not
+    solve it; `None` where it has too many plans."""
+    graph = small_net(seed)
+    model = GroupModel(graph, machine, {})
+    singles = [model.staircase(1 << i)[0].buffer_bytes for i in range(len(graph.operators))]
+    budget = max(singles) + seed % 5
+    every = Enumeration(model, budget, double_buffer=True)
+    assert every.lay(Clock(600.0))
+    listed = some_plans(every, most_plans)
+    if not listed:
+        return None
+    seconds = []
+    for laid in listed:
+        program = emit(graph, machine, laid, budget)
+        seconds.append(max(each.stop_s for each in schedule(program, machine)))
+    plan = sp.plan(graph, "fusion", budget, machine, objective="latency", bands=1, time_limit=600)
+    claim = plan.details.latency
+    assert claim is not None
+    assert claim.seconds == pytest.approx(min(seconds), rel=1e-12), seed
+    assert plan.claims.status == "optimal"
+    traffic = sp.plan(graph, "fusion", budget, machine, bands=1)
+    return sp.simulate(traffic).makespan_s > claim.seconds * (1 + 1e-9)
 
 
-def test_small_problems_take_what_the_best_of_all_plans_takes() -> None:
-    assert compared(cases(8), most_plans=100)
+@pytest.mark.parametrize(("seed", "machine"), [*zip(FEW_PLANS, cycle(MACHINES))])
+def test_small_problems_take_what_the_best_of_all_plans_takes(seed: int, machine: str) -> None:
+    assert bettered(seed, MACHINES[machine], MOST_PLANS) is not None
 
 
 def test_no_place_is_looked_at_when_the_time_is_over() -> None:
     """A group of many tiles takes long to write: one at a time, while there is time."""
-    graph = small_net(0)
+    graph = small_net(25)
     every = Enumeration(
         GroupModel(graph, MACHINES[next(iter(MACHINES))], {}), 1 << 20, double_buffer=True
     )
@@ -131,4 +128,9 @@ def test_no_place_is_looked_at_when_the_time_is_over() -> None:
 
 @pytest.mark.long
 def test_three_hundred_small_problems() -> None:
-    assert compared(300) > 50
+    machines, found = [*MACHINES.values()], []
+    for seed in count():
+        found.append(bettered(seed, machines[seed % len(machines)], MOST_PLANS))
+        if sum(each is not None for each in found) == 300:
+            break
+    assert sum(map(bool, found)) > 50
