@@ -69,10 +69,21 @@ def test_no_planner_alone_is_better(objective: str, weights: str, seed: int) -> 
     assert apart == {name for name in ALL if planner(name).cannot(weights)}
 
 
-def test_a_plan_is_its_planners_own_and_says_what_it_won_against() -> None:
-    graph = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
-    made = sp.plan(graph, "auto", "200KiB", objective="traffic", time_limit=8, parameters=True)
-    again = sp.plan(graph, made.planner, "200KiB", **{**made.options, "time_limit": 8})
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [("random", 200), pytest.param("squeezenet1_1", "200KiB", marks=pytest.mark.long)],
+)
+def test_a_plan_is_its_planners_own_and_says_what_it_won_against(
+    name: str, budget: int | str
+) -> None:
+    """Searches that end by themselves, long before their limit."""
+    if name == "random":
+        graph = random_graph(3, 7, largest=30)
+    else:
+        graph = sp.load(name, input_shape=(1, 3, 64, 64))
+    asked: dict[str, Any] = {"objective": "traffic", "time_limit": 300, "parameters": True}
+    made = sp.plan(graph, "auto", budget, **asked)
+    again = sp.plan(graph, made.planner, budget, **{**made.options, "time_limit": 300})
     assert again.claims.offchip_bytes == made.claims.offchip_bytes
     rows = made.details.tried
     every = forms("traffic", COUNTED)
