@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import planners as sp
+from app.jobs import process
 from app.jobs.desk import Desk
 from app.jobs.handlers.planning import budgets
 from app.jobs.handlers.sweep import make_plan, point
@@ -25,6 +28,7 @@ from app.session.first import first_shown
 from app.session.models import Models
 from app.session.session import Session
 from app.session.sweeping import sweep_budgets
+from tests.app.nursery import Nursery
 
 EXTENSION = Path(__file__).with_name("extension")
 Until = Callable[[Callable[[], object]], None]
@@ -71,6 +75,23 @@ def fused() -> Shown:
 def drawn(fused: Shown) -> Shown:
     """The same as it comes out of a worker."""
     return from_wire(json.loads(json.dumps(to_wire(fused))))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nursery() -> Iterator[None]:
+    """Workers are copies of one process, where a test does not ask for `true_workers`."""
+    made, kept = Nursery(), process.subprocess
+    quick = SimpleNamespace(Popen=made.popen, PIPE=kept.PIPE)
+    process.subprocess = quick  # type: ignore[misc,assignment]
+    yield
+    process.subprocess = kept  # type: ignore[misc]
+    made.close()
+
+
+@pytest.fixture
+def true_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers begin as the server has them begin."""
+    monkeypatch.setattr(process, "subprocess", subprocess)
 
 
 @pytest.fixture

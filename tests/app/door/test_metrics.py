@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -76,12 +77,11 @@ def test_metrics_are_for_the_machine_itself(house: House, header: str) -> None:
     assert house.ask("/metrics", **{header: "127.0.0.1"}).status == 403
 
 
-def test_jobs_and_deaths_are_counted(pool: WorkerPool) -> None:
+def test_jobs_and_deaths_are_counted(pool: WorkerPool, until: Any) -> None:
     before = count("spillway_jobs_total", kind="budgets", how="done")
     lasted = count("spillway_job_seconds_count", kind="budgets")
     job = pool.submit(Request("budgets", PROBLEM))
-    while job.state != "ended":
-        pass
+    until(lambda: job.state == "ended")
     assert count("spillway_jobs_total", kind="budgets", how="done") == before + 1
     assert count("spillway_job_seconds_count", kind="budgets") == lasted + 1
 

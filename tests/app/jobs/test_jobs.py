@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.jobs import pool as jobs
 from app.jobs import process
 from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
@@ -51,6 +51,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.usefixtures("true_workers")
 def test_a_plan_comes_back_as_json_and_passes_check(pool: WorkerPool, until: Any) -> None:
     messages = collect(pool.submit(Request("plan", PROBLEM)), until)
     kinds = [m.name for m in messages]
@@ -64,7 +65,7 @@ def test_a_plan_comes_back_as_json_and_passes_check(pool: WorkerPool, until: Any
 def test_the_best_of_all_planners_has_the_process_of_its_job_only(until: Any) -> None:
     """The pool has a worker a core already."""
     pool, command, seen = WorkerPool(1), "planners.auto.worker", 0
-    asked = {**PROBLEM, "planner": "auto", "input_shape": "1x3x32x32", "time_limit": 4}
+    asked = {**PROBLEM, "planner": "auto", "input_shape": "1x3x32x32", "time_limit": 600}
     try:
         job = pool.submit(Request("plan", asked), owner="auto")
         found: list[Answer] = []
@@ -128,18 +129,22 @@ def test_an_unknown_model_is_one_clear_line(pool: WorkerPool, until: Any) -> Non
     assert messages[-1].name == "done"
 
 
-def test_a_cancelled_planner_keeps_its_best_plan(pool: WorkerPool, until: Any) -> None:
+def test_a_cancelled_planner_keeps_its_best_plan(
+    pool: WorkerPool, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "GRACE_S", 3600.0)  # It is not killed: it stops because it listens.
     job = pool.submit(Request("plan", {**PROBLEM, "planner": "slow", "time_limit": 600}))
     seen: list[Answer] = []
     until(lambda: seen.extend(job.drain()) or any(m.get("stage") == "thinking" for m in seen))
-    began = time.monotonic()
     job.cancel()
     messages = collect(job, until)
-    assert time.monotonic() - began < 2
     assert [m.name for m in messages if m.name != "progress"] == ["plan", "cancelled"]
 
 
-def test_one_that_does_not_listen_is_ended_with_its_children(pool: WorkerPool, until: Any) -> None:
+def test_one_that_does_not_listen_is_ended_with_its_children(
+    pool: WorkerPool, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "GRACE_S", 0.05)
     job = pool.submit(Request("plan", {**PROBLEM, "planner": "stubborn"}))
     seen: list[Answer] = []
     until(
@@ -193,6 +198,7 @@ def test_jobs_wait_for_a_worker_and_can_be_cancelled_while_they_do(
     assert jobs[2].drain() == []
 
 
+@pytest.mark.usefixtures("true_workers")
 def test_workers_end_with_the_pool(until: Any) -> None:
     pool = WorkerPool(1)
     pool.submit(Request("plan", PROBLEM))

@@ -1,0 +1,156 @@
+"""Planning processes that begin at once: copies of one that has imported everything already.
+
+A real one takes a second of processor to import the library. `Nursery` starts a process that has
+done so and waits; for each worker that a pool starts it forks a copy, with the environment, the
+pipes and the process group of a real one. Tests of how a process begins or ends have real ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+BEGUN = struct.Struct("=q")
+MOST = 2**17
+
+
+class Copied:
+    """A worker's process as `subprocess.Popen` shows it: id, pipes, and its end."""
+
+    def __init__(self, nursery: Nursery, environment: Mapping[str, str]) -> None:
+        there, stdin = os.pipe()
+        stdout, said = os.pipe()
+        self._ends, told = os.pipe()
+        nursery.ask(environment, [there, said, told])
+        for end in (there, said, told):
+            os.close(end)
+        self.stdin = os.fdopen(stdin, "w", encoding="utf-8")
+        self.stdout = os.fdopen(stdout, encoding="utf-8")
+        self.pid = self._told()
+        self.returncode: int | None = None
+        self._lock = threading.Lock()
+
+    def _told(self) -> int:
+        data = os.read(self._ends, BEGUN.size)
+        number: int = BEGUN.unpack(data)[0]
+        return number
+
+    def wait(self) -> int:
+        with self._lock:
+            if self.returncode is None:
+                self.returncode = self._told()
+                os.close(self._ends)
+            return self.returncode
+
+
+class Nursery:
+    """The process that copies are made of."""
+
+    def __init__(self) -> None:
+        self._line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._lock = threading.Lock()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.app.nursery", str(other.fileno())],
+            pass_fds=[other.fileno()],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+        other.close()
+
+    def ask(self, environment: Mapping[str, str], pipes: list[int]) -> None:
+        """Have a worker begin with these as its input, its output, and who is told of its end."""
+        with self._lock:
+            socket.send_fds(self._line, [json.dumps(dict(environment)).encode()], pipes)
+
+    def popen(self, command: list[str], **how: Any) -> Any:
+        """As `subprocess.Popen` does for `app.jobs.process`."""
+        if command != [sys.executable, "-m", "app.jobs.worker"]:
+            return subprocess.Popen(command, **how)
+        return Copied(self, how["env"])
+
+    def close(self) -> None:
+        self._line.close()
+        self.process.wait()
+
+
+def serve(line: socket.socket) -> None:
+    """Make copies for as long as somebody may ask."""
+    while True:
+        data, pipes, _, _ = socket.recv_fds(line, MOST, 3)
+        if not data:
+            return
+        if os.fork() == 0:
+            line.close()
+            keep(json.loads(data), *pipes)
+        for pipe in pipes:
+            os.close(pipe)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                """Who has kept a worker until its end."""
+
+
+def keep(environment: dict[str, str], there: int, said: int, told: int) -> None:
+    """Have a worker begin, and tell how it ends."""
+    worker = os.fork()
+    if worker == 0:
+        begin(environment, there, said, told)
+    for pipe in (there, said):
+        os.close(pipe)
+    code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+    with contextlib.suppress(OSError):
+        os.write(told, BEGUN.pack(code))
+    os._exit(0)
+
+
+def begin(environment: dict[str, str], there: int, said: int, told: int) -> None:
+    """Be a worker: all that `Popen` would have set, then its `main`."""
+    os.setsid()
+    os.write(told, BEGUN.pack(os.getpid()))
+    os.close(told)
+    for pipe, place in ((there, 0), (said, 1)):
+        os.dup2(pipe, place)
+        os.close(pipe)
+    os.environ.clear()
+    os.environ.update(environment)
+    paths = environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [path for path in paths if path not in sys.path]
+    code = 1
+    try:
+        ready()()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def ready() -> Callable[[], None]:
+    """A worker's `main`, with all imported that nearly every worker needs."""
+    from app.jobs import worker
+    from app.jobs.protocol import HANDLERS
+    from planners.core.registry import OURS, planners
+
+    for kind in HANDLERS.keys() - {"export"}:  # which is seldom, and draws
+        worker.handler(kind)
+    for name, *_ in OURS:
+        assert planners()[name].options
+        planners()[name].function()
+    planners.cache_clear()  # A copy finds those of its own path.
+    worker.versions()
+    return worker.main
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ready()
+    serve(socket.socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()
