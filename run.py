@@ -157,11 +157,15 @@ def prepare(for_tests):
 
 
 def of_pytest(given):
-    """Arguments of pytest: where none choose, all files on up to four cores, each kept together."""
+    """Arguments of pytest: where none choose files, all on up to four cores, each kept together.
+
+    One process more runs the journeys through the browser, which mostly wait.
+    """
     cores = min(4, os.cpu_count() or 1)
-    if cores == 1 or any(argument != "--all" for argument in given):
+    chosen = [argument for argument in given if argument != "--all"]
+    if cores == 1 or any(not argument.startswith("--some-long=") for argument in chosen):
         return given
-    return [*given, "-n", str(cores), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return [*given, "-n", str(cores + 1), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def main(arguments):

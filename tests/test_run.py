@@ -116,12 +116,13 @@ def test_all_tests_run_on_several_cores_and_chosen_ones_as_asked(
 ) -> None:
     assert run.of_pytest(["-x", "tests/app"]) == ["-x", "tests/app"]
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    spread = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+    spread = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
     assert run.of_pytest([]) == spread
     assert run.of_pytest(["--all"]) == ["--all", *spread]
+    assert run.of_pytest(["--some-long=x"]) == ["--some-long=x", *spread]
     assert run.of_pytest(["--all", "tests/app"]) == ["--all", "tests/app"]
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    assert run.of_pytest([])[1] == "4"
+    assert run.of_pytest([])[1] == "5"
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert run.of_pytest([]) == []
 
