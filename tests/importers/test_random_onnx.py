@@ -24,7 +24,7 @@ def test_what_is_read_is_so_and_plans_are_valid(seed: int, tmp_path: Path) -> No
     graph = sp.from_onnx(path)
     assert list(wrong_facts(made, graph)) == []
     for planner in PLANNERS[seed % 2 :: 2] if graph.operators else ():
-        sp.check(sp.plan(graph, planner, 1 << 18, time_limit=0.5))
+        sp.check(sp.plan(graph, planner, 1 << 18, time_limit=600))
 
 
 def test_reading_less_than_is_needed_is_seen(

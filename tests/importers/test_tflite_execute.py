@@ -15,15 +15,25 @@ from planners.cli.main import app
 from planners.importers.tflite.kernels import fixed_point
 from planners.importers.tflite.source_model import TfliteModel
 from planners.simulator.execute_tflite import execute_tflite
-from tests.audits.cure.networks import NETWORKS, SAME, VALID, Int8Net
+from tests.audits.cure.networks import NETWORKS, SAME, SIDES, VALID, Int8Net
 from tests.importers.tflite_models import TfliteWriter
 
 
-@pytest.mark.parametrize("name", [n for n in NETWORKS if n != "recurrent"])
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [
+        *(SIDES.items()),
+        *(pytest.param(name, None, marks=pytest.mark.long) for name in SIDES),
+        ("recurrent_int8", None),
+    ],
+)
 @pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap", "streaming"])
-def test_plans_give_what_the_file_gives(name: str, planner: str, tmp_path: Path) -> None:
-    path = NETWORKS[name]().save(tmp_path / "net.tflite")
-    plan = sp.plan(sp.load(path), planner, "12KiB", time_limit=2)
+def test_plans_give_what_the_file_gives(
+    name: str, side: int | None, planner: str, tmp_path: Path
+) -> None:
+    net = NETWORKS[name]() if side is None else NETWORKS[name](side)
+    path = net.save(tmp_path / "net.tflite")
+    plan = sp.plan(sp.load(path), planner, "12KiB", time_limit=600)
     done = sp.execute(plan, path)
     assert done.bit_exact
     assert "the file run in whole tensors" in dict(done.facts())["outputs"]
@@ -36,7 +46,7 @@ def test_sums_of_some_channels_are_added_up(tmp_path: Path) -> None:
     """A layer that is too wide for the budget is computed from a part of its channels each time."""
     net = Int8Net((1, 4, 4, 96), seed=8)
     path = net.done(net.conv(net.conv(net.image, 96), 32)).save(tmp_path / "wide.tflite")
-    plan = sp.plan(sp.load(path), "fusion", "1536B", time_limit=2)
+    plan = sp.plan(sp.load(path), "fusion", "1536B", time_limit=600)
     parts = [i for i in plan.program.instructions if getattr(i, "sums", None) is not None]
     assert parts
     assert sp.execute(plan, path).bit_exact
@@ -45,7 +55,7 @@ def test_sums_of_some_channels_are_added_up(tmp_path: Path) -> None:
 def test_a_plan_that_reads_too_little_gives_something_else(tmp_path: Path) -> None:
     """Weights come through the arena: those of another file give other numbers."""
     path = NETWORKS["residual"]().save(tmp_path / "net.tflite")
-    plan = sp.plan(sp.load(path), "cosma", "12KiB", time_limit=2)
+    plan = sp.plan(sp.load(path), "cosma", "12KiB", time_limit=600)
     model = TfliteModel(path)
     inputs = model.random_inputs(0)
     known = model.input_values(inputs)
@@ -58,7 +68,7 @@ def test_a_plan_that_reads_too_little_gives_something_else(tmp_path: Path) -> No
 
 def test_what_an_lstm_keeps(tmp_path: Path) -> None:
     path = NETWORKS["recurrent"]().save(tmp_path / "net.tflite")
-    plan = sp.plan(sp.load(path), "cosma", "12KiB", time_limit=2)
+    plan = sp.plan(sp.load(path), "cosma", "12KiB", time_limit=600)
     done = sp.execute(plan, path)
     assert done.bit_exact
     assert len(done.state) == 2
@@ -166,7 +176,7 @@ def test_what_has_no_kernel_is_named(tmp_path: Path) -> None:
 def test_only_the_plan_s_own_file_is_run(tmp_path: Path) -> None:
     path = NETWORKS["residual"]().save(tmp_path / "net.tflite")
     other = NETWORKS["branches"]().save(tmp_path / "other.tflite")
-    plan = sp.plan(sp.load(path), "cosma", "12KiB", time_limit=2)
+    plan = sp.plan(sp.load(path), "cosma", "12KiB", time_limit=600)
     with pytest.raises(sp.BadInput, match="is not the file that the plan was made from"):
         sp.execute(plan, other)
     with pytest.raises(sp.BadInput, match="is executed with that file's weights"):
@@ -178,7 +188,7 @@ def test_only_the_plan_s_own_file_is_run(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     path = NETWORKS["residual"]().save(tmp_path / "net.tflite")
     plan = tmp_path / "plan.json"
-    sp.plan(sp.load(path), "cosma", "12KiB", time_limit=2).save(plan)
+    sp.plan(sp.load(path), "cosma", "12KiB", time_limit=600).save(plan)
     run = CliRunner().invoke(app, ["run", str(plan), "--model", str(path), "--json"])
     assert run.exit_code == 0, run.output
     assert json.loads(run.stdout)["bit_exact"] is True

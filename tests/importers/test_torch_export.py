@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from planners.core.errors import BadInput, ImportFailed
 from planners.importers.passes import GRANULARITIES
 from planners.importers.torch.reader import from_torch
 from planners.importers.torch.source_model import SourceModel
+from tests.importers.once import ExportedOnce
 from tests.importers.replay import replay
 
 F = nn.functional
@@ -95,15 +97,20 @@ def _no_fast_path() -> Any:
     torch.backends.mha.set_fastpath_enabled(before)
 
 
+@cache
+def exported(case: str) -> ExportedOnce:
+    module, shapes = CASES[case]
+    return ExportedOnce(module, tuple(torch.randn(shape) for shape in shapes))
+
+
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 @pytest.mark.parametrize("case", CASES)
 def test_operators_compute_what_eager_does(case: str, granularity: Any) -> None:
-    module, shapes = CASES[case][0].eval(), CASES[case][1]
-    inputs = tuple(torch.randn(shape) for shape in shapes)
-    graph = from_torch(module, inputs, granularity=granularity)
-    found = replay(graph, SourceModel(module, inputs), inputs)
+    inputs = tuple(torch.randn(shape) for shape in CASES[case][1])
+    made = exported(case)
+    found = replay(made.graph(granularity), made.model, inputs)
     with torch.no_grad():
-        expected = module(*(value.clone() for value in inputs))
+        expected = made.module(*(value.clone() for value in inputs))
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 

@@ -126,9 +126,9 @@ class Int8Net:
         return self.writer
 
 
-def mobilenet() -> TfliteWriter:
+def mobilenet(side: int = 24) -> TfliteWriter:
     """Depthwise and pointwise in turn, as in MobileNet v1."""
-    net = Int8Net((1, 24, 24, 1), seed=1)
+    net = Int8Net((1, side, side, 1), seed=1)
     x = net.depthwise(net.image, 3, 2, multiplier=8)
     for made, stride in ((16, 1), (32, 2), (32, 1), (64, 2)):
         x = net.conv(net.depthwise(x, 3, stride), made)
@@ -136,9 +136,9 @@ def mobilenet() -> TfliteWriter:
     return net.done(net.softmax(net.dense(x, 5)))
 
 
-def inverted_residuals() -> TfliteWriter:
+def inverted_residuals(side: int = 20) -> TfliteWriter:
     """Wide in the middle and added to what came in, as in MCUNet."""
-    net = Int8Net((1, 20, 20, 3), seed=2)
+    net = Int8Net((1, side, side, 3), seed=2)
     x = net.conv(net.image, 8, 3, 2)
     for taps in (3, 5, 7):
         x = net.add(x, net.conv(net.depthwise(net.conv(x, 24), taps), 8))
@@ -146,9 +146,9 @@ def inverted_residuals() -> TfliteWriter:
     return net.done(net.softmax(net.dense(net.mean(x), 4)))
 
 
-def residual() -> TfliteWriter:
+def residual(side: int = 16) -> TfliteWriter:
     """Two convolutions and a way round them, as in ResNet, what is added stretched once."""
-    net = Int8Net((1, 16, 16, 3), seed=3)
+    net = Int8Net((1, side, side, 3), seed=3)
     x = net.conv(net.image, 8, 3)
     for made, stride in ((8, 1), (16, 2)):
         short = x if stride == 1 else net.conv(x, made, 1, stride)
@@ -156,9 +156,9 @@ def residual() -> TfliteWriter:
     return net.done(net.softmax(net.dense(net.flat(net.pool(x, 2, 2)), 7)))
 
 
-def branches() -> TfliteWriter:
+def branches(side: int = 17) -> TfliteWriter:
     """Branches of several windows joined by channels, as in Inception, and two outputs."""
-    net = Int8Net((1, 17, 13, 2), seed=4)
+    net = Int8Net((1, side, side - 4, 2), seed=4)
     x = net.conv(net.pad(net.image, 2), 6, 3, 2)
     joined = net.concat(net.concat(net.conv(x, 4), net.conv(x, 4, 5)), net.pool(x, 3, 1))
     x = net.depthwise(joined, 3, 2)
@@ -297,3 +297,5 @@ NETWORKS = {
     "recurrent": recurrent,
     "recurrent_int8": recurrent_int8,
 }
+SIDES = {"mobilenet": 12, "inverted_residuals": 9, "residual": 8, "branches": 10}
+"""Of a smaller image, for what goes through each of its pixels."""
