@@ -60,10 +60,18 @@ def test_every_form_of_a_bottleneck_is_a_program_that_holds(module: BottleneckSh
 
 @pytest.mark.parametrize("kernel", [1, 3, 5])
 @pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize("channels", [(4, 8, 4), (3, 20, 5)])
+@pytest.mark.parametrize(
+    ("size", "channels"),
+    [
+        (10, (4, 6, 4)),
+        (10, (3, 8, 5)),
+        pytest.param(14, (4, 8, 4), marks=pytest.mark.long),
+        pytest.param(14, (3, 20, 5), marks=pytest.mark.long),
+    ],
+)
 def test_rows_of_windows_are_written_as_loops(
-    kernel: int, stride: int, channels: tuple[int, int, int]
+    kernel: int, stride: int, size: int, channels: tuple[int, int, int]
 ) -> None:
-    graph = bottleneck(BottleneckShape("tall", 14, *channels, kernel, (1, stride, 1)))
+    graph = bottleneck(BottleneckShape("tall", size, *channels, kernel, (1, stride, 1)))
     for run in recomputing(graph, range(len(graph.operators))):
         assert compared(plan_of(graph, run), False)
