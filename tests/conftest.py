@@ -106,8 +106,10 @@ def _some(text: str) -> tuple[str, int]:
     return seed, int(parts or 6)
 
 
-def _is_of_the_part(item: pytest.Item, seed: str, parts: int) -> bool:
-    return int(hashlib.sha256(f"{seed} {item.nodeid}".encode()).hexdigest(), 16) % parts == 0
+def is_of_the_part(item: pytest.Item, seed: str, parts: int, part: int = 0) -> bool:
+    """Whether a test falls into that part of so many, by a hash of its name and the seed."""
+    digest = hashlib.sha256(f"{seed} {item.nodeid}".encode()).hexdigest()
+    return int(digest, 16) % parts == part
 
 
 @pytest.hookimpl(trylast=True)
@@ -115,7 +117,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is `long`, unless it is asked for."""
     if some := config.getoption("--some-long"):
         is_left = [
-            item.get_closest_marker("long") is not None and _is_of_the_part(item, *some)
+            item.get_closest_marker("long") is not None and is_of_the_part(item, *some)
             for item in items
         ]
     elif config.getoption("--all") or "long" in config.getoption("markexpr"):

@@ -19,7 +19,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 IN_A_KERNEL = ("03_outputs_over_inputs", "08_a_planner_of_your_own")
 PLANS_FOR_MINUTES = ("09_a_design_review",)
 WRITES_A_PAGE = ("06_what_if", 15)
-"""A cell that writes the page of a whole network: `tests/app/outputs` writes those of small ones."""
+"""A cell that writes the page of a whole network: `tests/app/outputs` writes small ones."""
 IMPORTED = "import holoviews, planners.importers.torch.reader, torch._dynamo"
 HANGS_S = 600
 """Far above what any cell takes: only one that hangs waits it out."""
