@@ -19,6 +19,10 @@ from tests.scheduling import pytest_xdist_make_scheduler as pytest_xdist_make_sc
 
 pytest_plugins = ["tests.clock.sitecustomize", "tests.ceiling"]
 
+# Before torch is imported, and for the processes that tests start: its threads wait for each other
+# by spinning, which on busy cores costs many times what small networks take.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 LONG_VARIANTS = frozenset(
     Path(__file__).with_name("long_variants.txt").read_text(encoding="utf-8").splitlines()
