@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine
 from planners.core.registry import planner
 from planners.core.units import format_quantity
-from planners.core.weights import COUNTED, LEFT_OUT, WEIGHTS, weights_of
+from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT, WEIGHTS, weights_of
 from planners.simulator.aim import UNITS, Aim
 from tests.random_graphs import random_graph
 
@@ -49,9 +50,21 @@ def each(
     return found
 
 
-@pytest.mark.parametrize("objective", ["latency", "traffic", "energy"])
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("seed", range(4))
+LONG_ALONE = {
+    *product((0, 1, 3), [COUNTED], ("latency", "energy")),
+    *product((0, 1, 3), [IN_PLACE], ["latency"]),
+    (1, COUNTED, "traffic"),
+}
+"""Variants that take longest: seeds, weights and objectives whose siblings are quicker."""
+
+
+@pytest.mark.parametrize(
+    ("seed", "weights", "objective"),
+    [
+        pytest.param(*each, marks=pytest.mark.long if each in LONG_ALONE else ())
+        for each in product(range(4), WEIGHTS, ("latency", "traffic", "energy"))
+    ],
+)
 def test_no_planner_alone_is_better(objective: str, weights: str, seed: int) -> None:
     graph = random_graph(seed, 7, largest=30)
     made = sp.plan(graph, "auto", BUDGET, objective=objective, weights=weights, processes=1)
@@ -113,8 +126,16 @@ def test_least_memory_is_below_the_budget() -> None:
     assert found.value.have_bytes == 1
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("seed", range(3))
+LONG_BOUNDS = {*product(range(3), [COUNTED]), (1, IN_PLACE)}
+
+
+@pytest.mark.parametrize(
+    ("seed", "weights"),
+    [
+        pytest.param(*each, marks=pytest.mark.long if each in LONG_BOUNDS else ())
+        for each in product(range(3), WEIGHTS)
+    ],
+)
 def test_bounds_are_no_more_than_values(seed: int, weights: str) -> None:
     graph = random_graph(seed, 7, largest=30)
     for objective in OBJECTIVES:

@@ -19,7 +19,7 @@ from planners.auto.lanes import BestPlan, Ended, Here
 from planners.auto.side_by_side import SideBySide, end, started
 from planners.core.details import TriedPlanner
 from planners.core.processes import NAME, alone, cores, processes
-from planners.core.weights import COUNTED, WEIGHTS
+from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
 from tests.auto.virtual import AIM
 from tests.random_graphs import random_graph
 
@@ -62,7 +62,12 @@ def ended(lanes: SideBySide, seconds: float = 60.0) -> Ended:
 
 @pytest.mark.parametrize(
     ("objective", "weights"),
-    [*product(["latency"], WEIGHTS), *product(["traffic", "energy", "memory"], [COUNTED])],
+    [
+        ("latency", LEFT_OUT),
+        pytest.param("latency", COUNTED, marks=pytest.mark.long),
+        ("latency", IN_PLACE),
+        *product(["traffic", "energy", "memory"], [COUNTED]),
+    ],
 )
 def test_one_process_finds_what_two_find(objective: str, weights: str) -> None:
     graph = random_graph(3, 7, largest=30)

@@ -80,7 +80,10 @@ def small(seed: int) -> tuple[sp.Graph, sp.Machine, int, bool]:
     return graph, machine_of(seed), budget, counted
 
 
-@pytest.mark.parametrize("seed", QUICK[: cases(16)])
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(s, marks=pytest.mark.long if s == 157 else ()) for s in QUICK[: cases(16)]],
+)
 def test_nothing_is_faster_than_what_is_proven(seed: int) -> None:
     graph, machine, budget, counted = small(seed)
     for order in ("default", "joint"):

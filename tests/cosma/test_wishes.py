@@ -52,8 +52,15 @@ def wrong(case: Case, wishes: Sequence[Wish], schedule: str, **options: object) 
     return ""
 
 
-@pytest.mark.parametrize("schedule", ["default", "joint"])
-@pytest.mark.parametrize("make", [small_case, crowded_case])
+@pytest.mark.parametrize(
+    ("make", "schedule"),
+    [
+        (small_case, "default"),
+        (small_case, "joint"),
+        (crowded_case, "default"),
+        pytest.param(crowded_case, "joint", marks=pytest.mark.long),
+    ],
+)
 def test_the_least_traffic_that_respects_wishes(make: object, schedule: str) -> None:
     count = CASES if make is small_case else CASES // 3
     cases = {seed: make(seed) for seed in range(count)}  # type: ignore[operator]
