@@ -15,8 +15,8 @@ import planners as sp
 from planners.core.access import needs
 from planners.core.graph import Operator
 from planners.core.program import Box
-from planners.importers.torch.source_model import SourceModel
 from tests.core.moved import MOVED, Calls, Case, padded
+from tests.importers.once import ExportedOnce
 
 
 def windows(rng: random.Random) -> Iterator[Case]:
@@ -142,10 +142,10 @@ def test_a_part_of_a_convolution_reads_no_more_than_its_window() -> None:
 
 def assert_parts(case: Case, rng: random.Random) -> None:
     module, inputs = case
-    module.eval()
+    made = ExportedOnce(module, inputs)
+    model = made.model
     for granularity in ("aten", "fused"):
-        graph = sp.from_torch(module, inputs, granularity=granularity)
-        model = SourceModel(module, inputs)
+        graph = made.graph(granularity)
         values = dict(model.input_values(inputs))
         for op in graph.operators:
             names = [part.name for part in op.parts]

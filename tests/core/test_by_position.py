@@ -41,7 +41,12 @@ def test_loops_in_loops(items: tuple[Item, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("planner", "name"), [("fusion", "squeezenet1_0"), ("overlap", "mcunet_vww1")]
+    ("planner", "name"),
+    [
+        ("fusion", "squeezenet1_0"),
+        ("overlap", "vmcu:S3"),
+        pytest.param("overlap", "mcunet_vww1", marks=pytest.mark.long),
+    ],
 )
 def test_programs_of_planners(planner: str, name: str) -> None:
     program = sp.plan(sp.load(name), planner, "256KiB", replay=False).program

@@ -17,6 +17,7 @@ from planners.core.late_loads import _Waits, late_loads_s
 from planners.core.machine import load_machine, with_numbers, with_scratchpad
 from planners.core.weights import COUNTED, IN_PLACE
 from tests.cases import cases
+from tests.overlap.small_nets import Builder
 from tests.random_modules import random_case
 
 NPU = load_machine("npu_small")
@@ -108,7 +109,13 @@ def waits_of(graph: Graph) -> dict[str, set[str]]:
     }
 
 
-@pytest.mark.parametrize("seed", range(cases(30)))
+QUICK = (1, 2, 4, 7, 8, 10, 11, 13, 15, 16)
+"""Seeds of networks of so few elements that what each waits for is soon found."""
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=() if n in QUICK else pytest.mark.long) for n in range(120)]
+)
 def test_what_is_done_before_is_what_all_elements_wait_for(seed: int) -> None:
     """Nothing is claimed that does not follow; where a head is behind a pooling, all is found."""
     case = random_case(seed)
@@ -158,9 +165,13 @@ def seconds_above(seed: int) -> list[float]:
 
 
 def test_no_plan_takes_less() -> None:
-    """Of networks whose last layers are larger than the memory, by any planner."""
-    above = [ratio for seed in range(cases(5)) for ratio in seconds_above(seed)]
-    assert len(above) > 5
+    """Of networks whose last layers are larger than the memory, by any planner.
+
+    Searches by latency end with their limit; their first plans are near enough.
+    """
+    seeds = cases(2)
+    above = [ratio for seed in range(seeds) for ratio in seconds_above(seed)]
+    assert len(above) > seeds
     assert min(above) < 1.3
 
 
@@ -188,12 +199,15 @@ def test_parameters_that_do_not_count_are_no_loads() -> None:
 
 def test_a_chain_of_any_length_is_followed() -> None:
     """Whole tensors as far as they go, parts of them so far only."""
-    layers = [nn.Conv2d(2, 2, 1) for _ in range(450)]
-    deep = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 3000))
-    graph = sp.from_torch(deep.eval(), (torch.randn(1, 2, 64, 64),), bytes_per_element=1)
+    net, last = Builder((1, 2, 64, 64)), "x"
+    for _ in range(450):
+        last = net.conv(last, 2)
+    graph = net.graph(net.linear(net.global_average(last), 3000))
     assert late_loads_s(ProblemFloors(graph, NPU, COUNTED), 4000) > 0
-    groups = nn.Sequential(*[nn.Conv2d(2, 2, 1, groups=2) for _ in range(450)], nn.Conv2d(2, 9, 1))
-    graph = sp.from_torch(groups.eval(), (torch.randn(1, 2, 4, 4),), bytes_per_element=1)
+    net, last = Builder((1, 2, 4, 4)), "x"
+    for _ in range(450):
+        last = net.depthwise(last, (1, 1), (1, 1), (0, 0))
+    graph = net.graph(net.conv(last, 9))
     assert late_loads_s(ProblemFloors(graph, NPU, COUNTED), 1) >= 0
 
 

@@ -8,12 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-import planners as sp
 from planners.core.program import Box
-from planners.importers.torch.source_model import SourceModel
 from planners.simulator.execute_parts import compute_part
 from tests.core.moved import MOVED, padded
 from tests.core.test_access import SPECIAL, Case, broadcasts, cut, windows
+from tests.importers.once import ExportedOnce
 
 # What is computed apart, whatever the part.
 APART: dict[str, Case] = {
@@ -68,9 +67,8 @@ def test_padded_windows_run_on_parts(seed: int) -> None:
 def compare(case: Case, rng: random.Random) -> int:
     """Random parts of each operator beside its whole output; how many were computed apart."""
     module, inputs = case
-    module.eval()
-    graph = sp.from_torch(module, inputs)
-    model = SourceModel(module, inputs)
+    made = ExportedOnce(module, inputs)
+    graph, model = made.graph("fused"), made.model
     values = dict(model.input_values(inputs))
     values |= {op: model.parameter(op) for op in graph.tensors if graph.tensors[op].kind[0] == "p"}
     apart = 0
