@@ -31,7 +31,7 @@ from tests.random_graphs import random_graph
 @pytest.mark.parametrize("seed", range(60))
 def test_random_networks_run_in_their_pools(seed: int) -> None:
     graph, known = random_net(seed, 3 + seed % 8)
-    found = best_layout(graph, Clock(5))
+    found = best_layout(graph, Clock(600))
     assert runs_right(graph, found.layout, known)
     assert found.bound_bytes <= found.order_bound_bytes <= found.layout.pool_bytes
     assert found.layout.pool_bytes <= found.apart_bytes
@@ -43,7 +43,7 @@ def test_a_byte_closer_some_layouts_are_wrong() -> None:
     moved = wrong = 0
     for seed in range(30):
         graph, known = random_net(seed, 5)
-        layout = best_layout(graph, Clock(5)).layout
+        layout = best_layout(graph, Clock(600)).layout
         for item in shared_bytes(graph, layout):
             ahead = (layout.offsets[item.input] - layout.offsets[item.output]) % layout.pool_bytes
             if ahead == item.distance_bytes > 0:
@@ -82,7 +82,7 @@ def _fits(part: PoolProblem, pool: int) -> bool:
 @pytest.mark.parametrize("seed", range(30))
 def test_tiny_networks_against_all_orders_and_places(seed: int) -> None:
     graph = random_graph(seed, 3, largest=3)
-    found = best_layout(graph, Clock(5))
+    found = best_layout(graph, Clock(600))
     least = least_of_all(graph)
     assert found.bound_bytes <= least <= found.layout.pool_bytes
     if found.proven:
@@ -93,8 +93,8 @@ def test_tiny_networks_against_all_orders_and_places(seed: int) -> None:
 def test_never_above_cosma(seed: int) -> None:
     graph = random_graph(seed, 12, largest=9)
     problem = ScheduleProblem(graph, tuple(range(12)), False, 10**6)
-    _, cosma = least_memory(problem, Clock(5), any_order=True)
-    assert best_layout(graph, Clock(5)).layout.pool_bytes <= cosma.cost_bytes
+    _, cosma = least_memory(problem, Clock(600), any_order=True)
+    assert best_layout(graph, Clock(600)).layout.pool_bytes <= cosma.cost_bytes
 
 
 def chain(*maps: tuple[int, int, int]) -> Graph:
@@ -115,7 +115,7 @@ def chain(*maps: tuple[int, int, int]) -> Graph:
 
 def test_a_chain_takes_its_largest_layer_and_drifts_round_the_pool() -> None:
     graph = chain((4, 8, 8), (6, 8, 8), (6, 8, 8), (8, 4, 4), (9, 4, 4))
-    found = best_layout(graph, Clock(5))
+    found = best_layout(graph, Clock(600))
     assert found.proven
     sizes = [graph.size_bytes(f"t{i}") for i in range(5)]
     distances = all_distances(graph)
@@ -129,7 +129,7 @@ def test_a_chain_takes_its_largest_layer_and_drifts_round_the_pool() -> None:
 @pytest.mark.parametrize("name", ["mobilenet_v2", "resnet18", "squeezenet1_1", "vgg11"])
 def test_networks_reach_their_bound(name: str) -> None:
     graph = sp.load(name)
-    found = best_layout(graph, Clock(20))
+    found = best_layout(graph, Clock(600))
     assert found.proven
     assert found.gap == 0
     assert found.apart_proven
@@ -138,8 +138,8 @@ def test_networks_reach_their_bound(name: str) -> None:
 
 def test_a_wider_element_takes_so_many_bytes_more() -> None:
     graph = chain((2, 6, 6), (3, 6, 6), (2, 6, 6))
-    one = best_layout(graph, Clock(5)).layout
-    four = best_layout(graph.with_bytes_per_element(4), Clock(5)).layout
+    one = best_layout(graph, Clock(600)).layout
+    four = best_layout(graph.with_bytes_per_element(4), Clock(600)).layout
     assert four.pool_bytes == 4 * one.pool_bytes
     assert all(offset % 4 == 0 for offset in four.offsets.values())
 
@@ -154,7 +154,7 @@ def test_tensors_apart_where_that_is_better(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(stretches, "tightest", clumsy)
     monkeypatch.setattr(stretches, "improve", lambda part, _, pool, places, __: (pool, places, 0))
-    found = dag.best_layout(graph, Clock(5))
+    found = dag.best_layout(graph, Clock(600))
     assert found.method == "tensors apart"
     assert found.layout.pool_bytes == found.apart_bytes
     assert list(shared_bytes(graph, found.layout)) == list(found.shared)
@@ -163,7 +163,7 @@ def test_tensors_apart_where_that_is_better(monkeypatch: pytest.MonkeyPatch) -> 
 def test_no_operators_and_no_time() -> None:
     empty = Graph("empty", {"x": Tensor("x", (1,), "input")}, (), ("x",), ("x",))
     with pytest.raises(BadInput, match="no operators"):
-        best_layout(empty, Clock(5))
+        best_layout(empty, Clock(600))
     graph, known = random_net(1, 10)
     found = best_layout(graph, Clock(0))
     assert runs_right(graph, found.layout, known)

@@ -40,7 +40,7 @@ def plan_of(graph: sp.Graph, run: RunCandidate) -> sp.Plan:
     )
     bound = packed.bound_bytes
     return finished(
-        graph, machine, way.size_bytes, layout, bound, points, OverlapOptions.of(options), Clock(9)
+        graph, machine, way.size_bytes, layout, bound, points, OverlapOptions.of(options), Clock(600)
     )
 
 

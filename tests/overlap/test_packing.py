@@ -14,7 +14,7 @@ from tests.overlap.test_tight import random_module
 @pytest.mark.parametrize("seed", range(12))
 def test_the_front_is_that_of_all_paths(seed: int) -> None:
     graph = random_module(seed)
-    ways = all_ways(graph, Clock(60))
+    ways = all_ways(graph, Clock(600))
     points = set()
 
     def walk(at: int, ram: int, macs: int) -> None:
@@ -36,7 +36,7 @@ def test_a_residual_is_lifted_off_its_input() -> None:
     module = BottleneckShape("m", 20, 16, 48, 16, 3)
     graph = bottleneck(module)
     assert cuts(graph) == [0, 4]
-    least = front(graph, all_ways(graph, Clock(60)))[0]
+    least = front(graph, all_ways(graph, Clock(600)))[0]
     line = ((3 - 1) * 20 + 3 + 1) * 48 + 16
     assert (least.ram_bytes, least.extra_macs) == (20 * 20 * 16 + line, 0)
 
@@ -44,6 +44,6 @@ def test_a_residual_is_lifted_off_its_input() -> None:
 def test_the_papers_blocks_need_less_than_their_tensors() -> None:
     for name in ("S1", "S4", "B2", "B12"):
         graph = bottleneck(TABLE_2[name])
-        least = front(graph, all_ways(graph, Clock(60)))[-1]
+        least = front(graph, all_ways(graph, Clock(600)))[-1]
         inputs = graph.size_bytes("A")
         assert inputs <= least.ram_bytes < inputs + graph.size_bytes("B")

@@ -206,7 +206,7 @@ def in_form(graph: Graph, form: str) -> PoolLayout:
 
 @pytest.mark.parametrize("form", ["line", "window", "columns", "tile"])
 def test_every_form_runs_padded(form: str, tmp_path: Path) -> None:
-    graph, clock = blocks(), Clock(10)
+    graph, clock = blocks(), Clock(600)
     plain = in_form(graph, form)
     layout = placed_anew(graph, plain, "min", clock, all_distances(graph))
     assert layout.pitches

@@ -65,7 +65,7 @@ def test_operators_that_mix_everything_lie_apart() -> None:
     """A program would name all segments for each segment; apart they are one instruction."""
     graph = sp.load("vit_b_32")
     kept = tractable_distances(graph)
-    joint = best_layout(graph, Clock(10), kept)
+    joint = best_layout(graph, Clock(600), kept)
     assert joint.layout.pool_bytes <= joint.apart_bytes
 
 

@@ -58,7 +58,7 @@ def test_steps_need_what_their_order_holds(seed: int) -> None:
     whole = Coarse(graph, order, 10**9, {})
     assert max(step.held for step in steps_of(graph, order)) == sp.budgets(graph).default_peak
     finest = Coarse(graph, order, 0, shares)
-    laid = Coarse(graph, order, finest.need_bytes, shares).layout(Clock(5))
+    laid = Coarse(graph, order, finest.need_bytes, shares).layout(Clock(600))
     assert finest.need_bytes <= whole.need_bytes
     if laid is not None:
         assert laid[0].pool_bytes == laid[1] == finest.need_bytes

@@ -80,7 +80,7 @@ def cases() -> dict[str, Case]:
     for name, planner, budget, options in _PLANS:
         module, x, width = inputs[name]
         graph = sp.from_torch(module.eval(), (x,), bytes_per_element=width)
-        plan = sp.plan(graph, planner, budget, time_limit=5, replay=False, **options)
+        plan = sp.plan(graph, planner, budget, time_limit=600, replay=False, **options)
         found[f"{name}, {planner}"] = graph, plan.program, plan.machine
     for name, (graph, program) in looped.cases().items():
         found[name] = graph, program, None

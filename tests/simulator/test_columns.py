@@ -334,7 +334,7 @@ def halves(box: Box, draw: random.Random) -> list[Box]:
 @pytest.mark.parametrize("seed", range(12))
 def test_stays_hold_what_instructions_say_one_by_one(seed: int) -> None:
     """By definition: the most of what was there when a step began, and after each instruction."""
-    plan = sp.plan(random_graph(seed, 8), "cosma", "MR", schedule="joint", time_limit=5)
+    plan = sp.plan(random_graph(seed, 8), "cosma", "MR", schedule="joint", time_limit=600)
     report, steps = sp.check(plan), len(plan.program.steps)
     stays = columns_of_stays(list(report.residencies))
     most, there = [0] * steps, 0
