@@ -31,6 +31,18 @@ def _mobilenet() -> nn.Module:
     return models.MobileNetV2(10, 0.5, [[1, 16, 1, 1], [6, 16, 2, 2], [6, 24, 1, 2]])  # type: ignore[no-any-return]
 
 
+def _mobilenet_v3() -> nn.Module:
+    """Hard swishes, and channels weighed by what their means say."""
+    config = models.mobilenetv3.InvertedResidualConfig
+    sizes = (
+        (8, 3, 8, 8, True, "RE", 2),
+        (8, 5, 24, 12, True, "HS", 1),
+        (12, 3, 24, 12, False, "HS", 1),
+    )
+    blocks = [config(*size, 1, 1.0) for size in sizes]
+    return models.MobileNetV3(blocks, 24, num_classes=10)  # type: ignore[no-any-return]
+
+
 def _efficientnet() -> nn.Module:
     sizes = ((1, 3, 1, 8, 8, 1), (6, 5, 2, 8, 16, 2))
     blocks = [models.efficientnet.MBConvConfig(*size, 1.0, 1.0) for size in sizes]
@@ -86,6 +98,7 @@ def _segmenter() -> nn.Module:
 FEW: dict[str, Callable[[], nn.Module]] = {
     "resnet": _resnet,
     "mobilenet": _mobilenet,
+    "mobilenet_v3": _mobilenet_v3,
     "efficientnet": _efficientnet,
     "inception": _inception,
     "densenet": _densenet,

@@ -61,7 +61,7 @@ def test_that_time_is_over_is_no_word_on_the_budget() -> None:
         units = units_of(graph)
         layers = times.of(units, 2)
         budget = load_of(graph, units).least_bytes + random.randint(0, 3)
-        _, found = place_jointly(graph, units, layers, budget, Clock(5.0))
+        _, found = place_jointly(graph, units, layers, budget, Clock(600.0))
         _, hurried = place_jointly(graph, units, layers, budget, Clock(0.0))
         assert (found is None) == (hurried is None)
         if found is not None and hurried is not None:
@@ -80,7 +80,7 @@ def test_addresses_give_the_delay_of_the_bound_and_the_scoreboard_agrees() -> No
         layers = times.of(units, 2)
         load = load_of(graph, units)
         budget = load.least_bytes + random.randint(0, 12)
-        clock = Clock(2.0, None)
+        clock = Clock(600.0, None)
         front, found = place_jointly(graph, units, layers, budget, clock)
         if found is None:
             continue
