@@ -37,14 +37,6 @@ NO_FILE = (
 )
 
 
-def models() -> list[str]:
-    """Torchvision's names, sorted, and then our own.
-
-    `timm:NAME`, the vMCU paper's blocks (`vmcu:S1`) and files load besides.
-    """
-    return list(names.CATALOGUE)
-
-
 def load(
     name_or_path: str | Path,
     *,

@@ -77,6 +77,14 @@ _SPECIAL: dict[str, Shapes] = {
 }
 
 
+def models() -> list[str]:
+    """Torchvision's names, sorted, and then our own.
+
+    `timm:NAME`, the vMCU paper's blocks (`vmcu:S1`) and files load besides.
+    """
+    return list(CATALOGUE)
+
+
 def default_inputs(name: str) -> Shapes:
     """The input shapes that a model is loaded with where none are given; not for any timm model."""
     if name in OWN:

@@ -4,6 +4,13 @@ Source: Li, Gupta, Malik, "Combined Scheduling, Memory Allocation and Tensor Rep
 Minimizing Off-Chip Data Accesses of DNN Accelerators".
 """
 
-from planners.cosma.planner import plan
+from typing import TYPE_CHECKING
+
+from planners.core.on_use import on_use
+
+if TYPE_CHECKING:
+    from planners.cosma.planner import plan
+else:
+    __getattr__, __dir__ = on_use(__name__, {"plan": "planners.cosma.planner"})
 
 __all__ = ["plan"]

@@ -4,6 +4,13 @@ Source: Cai, Wang, Zhang, "Optimus: An Operator Fusion Framework for Deep Neural
 ACM Transactions on Embedded Computing Systems 22 (1), 2022.
 """
 
-from planners.fusion.planner import plan
+from typing import TYPE_CHECKING
+
+from planners.core.on_use import on_use
+
+if TYPE_CHECKING:
+    from planners.fusion.planner import plan
+else:
+    __getattr__, __dir__ = on_use(__name__, {"plan": "planners.fusion.planner"})
 
 __all__ = ["plan"]

@@ -1,5 +1,12 @@
 """Overlap, fused groups, residency and streamed parameters in one plan."""
 
-from planners.joined.planner import plan
+from typing import TYPE_CHECKING
+
+from planners.core.on_use import on_use
+
+if TYPE_CHECKING:
+    from planners.joined.planner import plan
+else:
+    __getattr__, __dir__ = on_use(__name__, {"plan": "planners.joined.planner"})
 
 __all__ = ["plan"]

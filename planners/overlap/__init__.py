@@ -4,6 +4,13 @@ Source: "vMCU: Coordinated Memory Management and Kernel Optimization for DNN Inf
 MLSys 2024.
 """
 
-from planners.overlap.planner import plan
+from typing import TYPE_CHECKING
+
+from planners.core.on_use import on_use
+
+if TYPE_CHECKING:
+    from planners.overlap.planner import plan
+else:
+    __getattr__, __dir__ = on_use(__name__, {"plan": "planners.overlap.planner"})
 
 __all__ = ["plan"]

@@ -1,5 +1,12 @@
 """Layered streaming: parameters are read layer by layer while earlier layers run."""
 
-from planners.streaming.planner import plan
+from typing import TYPE_CHECKING
+
+from planners.core.on_use import on_use
+
+if TYPE_CHECKING:
+    from planners.streaming.planner import plan
+else:
+    __getattr__, __dir__ = on_use(__name__, {"plan": "planners.streaming.planner"})
 
 __all__ = ["plan"]
