@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
-from planners.cli.options import AsJson, TimeLimit, app
+from planners.cli.options import TimeLimit
 from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
 from planners.core.files import write_text
 
@@ -39,7 +40,7 @@ def apply(
     from planners.audits.cure.tflm import planned, written
 
     require_distinct([model], {"--out": out, "--c": c_file})
-    with Reporter(as_json, f"placing {model.name}"):
+    with Reporter(f"placing {model.name}"):
         file, plan = planned(model, overlap=overlap, time_limit_s=time_limit)
         source = plan_c(plan) if c_file else ""
         written(file, plan, out)

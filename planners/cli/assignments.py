@@ -17,7 +17,7 @@ from planners.assignments import (
     solution,
 )
 from planners.assignments.results import as_csv
-from planners.cli.options import AsJson, app
+from planners.cli.app import AsJson, app
 from planners.cli.output import CommandAnswer, Reporter
 from planners.core.errors import BadInput
 from planners.core.files import write_json, write_text
@@ -63,7 +63,7 @@ def tell(
 
 
 def _write_solution(task: Exercise, path: Path, as_json: bool) -> None:
-    with Reporter(as_json, f"solving {task.name}"):
+    with Reporter(f"solving {task.name}"):
         answer = solution(task)
     if isinstance(answer, Plan):
         answer.save(path)

@@ -12,8 +12,9 @@ import planners as sp
 from planners.audits.readers.table import write_table
 from planners.audits.verdict.audit import Audit
 from planners.audits.verdict.judge import BlamedTensor, MemoryAudit
+from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
-from planners.cli.options import AsJson, TimeLimit, app
+from planners.cli.options import TimeLimit
 from planners.cli.output import CommandAnswer, Reporter, fail, print_table, size_text
 from planners.core.files import write_json, write_text
 
@@ -48,7 +49,7 @@ def audit(
     shown = {"--as-plan": as_plan, "--better-as-plan": better_as_plan}
     require_distinct([file], {"--out": out, **shown})
     limit = None if max_peak is None else sp.parse_size(max_peak)
-    with Reporter(as_json, f"auditing {file.name}") as reporter:
+    with Reporter(f"auditing {file.name}") as reporter:
         found = sp.audit(
             file,
             memory=memory,

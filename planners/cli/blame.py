@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import planners as sp
-from planners.cli.options import AsJson, TimeLimit, app
+from planners.cli.app import AsJson, app
+from planners.cli.options import TimeLimit
 from planners.cli.output import CommandAnswer, Reporter, size_text
 from planners.core.errors import BadInput
 from planners.core.files import write_json
@@ -39,7 +40,7 @@ def blame(
     """
     if format_of(plan) is not None and plan.suffix.lower() not in AUDITED:
         raise BadInput(f"{plan} is a model: spillway plan {plan} --out plan.json, and blame that")
-    with Reporter(as_json, f"blaming {plan.name}") as reporter:
+    with Reporter(f"blaming {plan.name}") as reporter:
         found = sp.blame(plan, time_limit=time_limit, should_stop=lambda: reporter.stop)
     facts = found.to_json()
     if plans is not None:

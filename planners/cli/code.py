@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 import planners as sp
-from planners.cli.options import AsJson, PlanFile, app
+from planners.cli.app import AsJson, app
+from planners.cli.options import PlanFile
 from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
 
 
@@ -29,7 +30,7 @@ def code(
     """
     made = sp.Plan.load(plan_file)
     sp.check(made)
-    with Reporter(as_json, f"writing {made.graph.name} as C"):
+    with Reporter(f"writing {made.graph.name} as C"):
         written = sp.write_code(made, out, weights=weights, seed=seed)
         checksum = written.checksum
     facts = {

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 import planners as sp
+from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
-from planners.cli.options import AsJson, PlanFile, app
+from planners.cli.options import PlanFile
 from planners.cli.output import CommandAnswer, Reporter, print_table
 from planners.core.files import write_text
 
@@ -59,7 +60,7 @@ def export(
         raise sp.BadInput(f"nothing to write: name a file with one of {options}")
     require_distinct([plan_file], {f"--{n}": p for n, p in {"html": html, **wanted}.items()})
     made = sp.Plan.load(plan_file)
-    with Reporter(as_json, f"exporting {made.graph.name}") as reporter:
+    with Reporter(f"exporting {made.graph.name}") as reporter:
         written = _written(made, html, wanted, theme, reporter)
     facts = {n: {"file": str(p), "bytes": p.stat().st_size} for n, p in written.items()}
     table = {name: f"{f['file']}, {f['bytes']:,} bytes" for name, f in facts.items()}
@@ -73,7 +74,7 @@ def _written(
     page, files = (explorer_part(name, "spillway export") for name in (PAGE, FILES))
 
     def said(stage: str, _share: float) -> None:
-        reporter.bar.update(reporter.task, description=f"{made.graph.name}: {stage}")
+        reporter.show(f"{made.graph.name}: {stage}")
 
     said("checking every byte", 0.0)
     seen = page.seen_of(made, theme=theme)

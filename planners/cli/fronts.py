@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
-from planners.cli.options import AsJson, WeightsOption, app
+from planners.cli.options import WeightsOption
 from planners.cli.output import CommandAnswer
 from planners.core.errors import BadInput
 from planners.core.files import write_text

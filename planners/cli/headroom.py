@@ -11,7 +11,8 @@ import typer
 
 import planners as sp
 from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2
-from planners.cli.options import AsJson, Model, Width, app
+from planners.cli.app import AsJson, app
+from planners.cli.options import Model, Width
 from planners.cli.output import CommandAnswer, Reporter, size_text
 from planners.core.element_types import read_width
 from planners.core.errors import BadInput
@@ -40,7 +41,7 @@ def headroom(
     module = model.removeprefix(PREFIX)
     if model.startswith(PREFIX) and module in POINTWISE:
         raise BadInput(f"{model} is one layer: headroom is for networks and modules, as vmcu:S1")
-    with Reporter(as_json, f"sizing {model}") as reporter:
+    with Reporter(f"sizing {model}") as reporter:
         if model.startswith(PREFIX) and module in TABLE_2:
             facts = _of_module(module, None if ram is None else sp.parse_size(ram), reporter)
         else:

@@ -6,60 +6,161 @@ Exit codes: 0 done, 1 no answer in the time given, 2 bad usage or input, 3 infea
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from planners.cli import apply as cli_apply
-from planners.cli import assignments as cli_assignments
-from planners.cli import audit as cli_audit
-from planners.cli import blame as cli_blame
-from planners.cli import code as cli_code
-from planners.cli import export as cli_export
-from planners.cli import fronts as cli_fronts
-from planners.cli import headroom as cli_headroom
-from planners.cli import options_table as cli_options_table
-from planners.cli import pack as cli_pack
-from planners.cli import plan as cli_plan
-from planners.cli import reproduce as cli_reproduce
-from planners.cli import schedule as cli_schedule
-from planners.cli import site as cli_site
-from planners.cli import study as cli_study
-from planners.cli.options import app
+from planners.cli.app import a_flag, app
 from planners.cli.output import answers_only, fail, one_line_at_most
 from planners.core.errors import BudgetTooSmall, SpillwayError, WishesConflict
-from planners.core.version import installed_version
 
-COMMANDS = (
-    cli_plan,
-    cli_apply,
-    cli_assignments,
-    cli_audit,
-    cli_blame,
-    cli_code,
-    cli_export,
-    cli_fronts,
-    cli_headroom,
-    cli_options_table,
-    cli_pack,
-    cli_reproduce,
-    cli_schedule,
-    cli_site,
-    cli_study,
-)
-"""Importing them adds their commands."""
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "apply": (
+        "planners.cli.apply",
+        "Plan the arena of TensorFlow Lite Micro and write that plan into the model's file.",
+    ),
+    "assignments": (
+        "planners.cli.assignments",
+        "Ten tasks from easy to hard; `spillway judge` says whether an answer passes.",
+    ),
+    "judge": (
+        "planners.cli.assignments",
+        "Does an answer pass, and if not, why? Exits with 3 where one does not.",
+    ),
+    "audit": (
+        "planners.cli.audit",
+        "Judge another tool's plan: conflicts, its peak, the proven least, and what binds.",
+    ),
+    "blame": (
+        "planners.cli.blame",
+        "What is a plan's peak made of? By kind, block and tensor, each with what lowers it.",
+    ),
+    "code": (
+        "planners.cli.code",
+        "Write an overlap plan as C99: int8, one pool of the planned bytes, no other memory.",
+    ),
+    "export": (
+        "planners.cli.export",
+        "Write a plan as a page that opens offline, as tables, or as a trace.",
+    ),
+    "winners": (
+        "planners.cli.fronts",
+        "Which planner wins where in a sweep, and its share of the Pareto fronts (hypervolume).",
+    ),
+    "headroom": (
+        "planners.cli.headroom",
+        "Print the largest image that fits: by overlap, and by what other frameworks need.",
+    ),
+    "options": (
+        "planners.cli.options_table",
+        "List the options of a planner, or of all, with defaults, bounds and help.",
+    ),
+    "pack": (
+        "planners.cli.pack",
+        "Find an offset for each lifetime (half-open intervals), or what cannot fit together.",
+    ),
+    "models": (
+        "planners.cli.models",
+        "List the catalogue.",
+    ),
+    "graph": (
+        "planners.cli.graph",
+        "Import a model and save its graph as JSON.",
+    ),
+    "budgets": (
+        "planners.cli.graph",
+        "Print MR, MH and MP: the least budget, the mean, and what the best order holds at most.",
+    ),
+    "plan": (
+        "planners.cli.plan",
+        "Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far.",
+    ),
+    "check": (
+        "planners.cli.plan_file",
+        "Replay a plan on symbolic bytes and compare it with its claims, and with its layout.",
+    ),
+    "simulate": (
+        "planners.cli.plan_file",
+        "Time a plan: makespan, what each engine does, energy.",
+    ),
+    "run": (
+        "planners.cli.plan_file",
+        "Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch.",
+    ),
+    "reproduce": (
+        "planners.cli.reproduce",
+        "Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's.",
+    ),
+    "schedule": (
+        "planners.cli.schedule",
+        "Bound the response times of networks that run periodically and stream their parameters.",
+    ),
+    "sweep": (
+        "planners.cli.study",
+        "Plan models × planners × budgets into one table.",
+    ),
+    "calibrate": (
+        "planners.cli.study",
+        "Measure this machine's copy, arithmetic and storage rates into a machine file.",
+    ),
+    "serve": (
+        "planners.cli.serve",
+        "Open the explorer in the browser.",
+    ),
+    "site": (
+        "planners.cli.site",
+        "Write models × planners × budgets as a site of plain files, without a server.",
+    ),
+}
+"""By name, in the order of the help: the module that adds a command when it is imported, and what
+the command does, as its own docstring begins."""
 
 INTERRUPTED = 130  # What a command returns that Ctrl-C ended.
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"spillway {installed_version()}")
+        from planners.core.version import __version__  # asks what is installed, which takes a while
+
+        typer.echo(f"spillway {__version__}")
         raise typer.Exit
 
 
-@app.callback()
+class _Listed(TyperCommand):
+    """A command by its name and its line in the help; what it does is not imported yet."""
+
+
+class _CommandsOnUse(TyperGroup):
+    """All commands, of which only the one that is called is imported."""
+
+    def __init__(self, *, commands: Mapping[str, Any] | None = None, **rest: Any) -> None:
+        there = commands or {}
+        known = {
+            name: there.get(name) or _Listed(name, help=line)
+            for name, (_, line) in COMMANDS.items()
+        }
+        super().__init__(commands=known, **rest)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return a_flag(super().get_help_option(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, imported(str(name)) if isinstance(command, _Listed) else command, rest
+
+
+def imported(name: str) -> Any:
+    """The command of that name, with its options."""
+    import_module(COMMANDS[name][0])
+    group: Any = typer.main.get_command(app)
+    return group.commands[name]
+
+
+@app.callback(cls=_CommandsOnUse)
 def common(
     version: Annotated[
         bool,

@@ -1,4 +1,4 @@
-"""What all commands share: the application, its option types, and reading a model."""
+"""What commands share: types of options, and reading a model."""
 
 from __future__ import annotations
 
@@ -15,16 +15,6 @@ from planners.core.graph import Granularity
 from planners.core.registry import planner as find_planner
 from planners.core.weights import WEIGHTS, asked_weights
 from planners.importers.registry import titles
-
-app = typer.Typer(
-    name="spillway",
-    help="Plan how a neural network runs in a memory that is too small for it.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-
 
 Model = Annotated[str, typer.Argument(help=f"catalogue name, timm:NAME, graph JSON, {titles()}")]
 Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
@@ -50,7 +40,6 @@ WeightsOption = Annotated[
         f"(default: {WEIGHTS[0]}). Named budgets follow from it",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on standard output")]
 MachineOption = Annotated[str, typer.Option("--machine", help="a preset, or a .toml/.json file")]
 TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="seconds")]
 PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out` wrote")]
@@ -87,11 +76,9 @@ def say_what_weights_do(planner: str, weights: str) -> None:
         typer.echo(f"note: {told}", err=True)
 
 
-def load(
-    model: str, shape: str | None, granularity: Granularity, width: str | None, quiet: bool
-) -> sp.Graph:
+def load(model: str, shape: str | None, granularity: Granularity, width: str | None) -> sp.Graph:
     """The graph of a model, with a word on standard error while it is imported."""
-    with Reporter(quiet, f"importing {model}"):
+    with Reporter(f"importing {model}"):
         return sp.load(
             model,
             input_shape=input_shape(shape),

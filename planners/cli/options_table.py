@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import planners as sp
-from planners.cli.options import AsJson, app
+from planners.cli.app import AsJson, app
 from planners.cli.output import CommandAnswer
 from planners.core.options_table import options_table
 from planners.core.registry import planner as find_planner

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 import planners as sp
-from planners.cli.options import AsJson, TimeLimit, app
+from planners.cli.app import AsJson, app
+from planners.cli.options import TimeLimit
 from planners.cli.output import CommandAnswer, Reporter
 from planners.core.errors import BadInput
 
@@ -43,7 +44,7 @@ def pack(
         raise BadInput("give either --capacity, for one memory, or --machine, for several")
     rows = read_rows(lifetimes, ("alignment", TOUCHED, "offset"))
     items = [row.lifetime for row in rows]
-    with Reporter(as_json, f"packing {len(items)} lifetimes") as reporter:
+    with Reporter(f"packing {len(items)} lifetimes") as reporter:
         if capacity is not None:
             status, facts, lines = _in_one(items, sp.parse_size(capacity), time_limit)
         elif machine is None:

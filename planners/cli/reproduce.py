@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
-from planners.cli.options import AsJson, GranularityOption, TimeLimit, app
+from planners.cli.options import GranularityOption, TimeLimit
 from planners.cli.output import CommandAnswer, Reporter
 from planners.core.errors import BadInput
 from planners.core.files import write_text
@@ -65,7 +66,7 @@ def reproduce(
         raise BadInput(f"{option} is for 'reproduce cosma', not {paper}")
     if paper == "cosma" and quick:
         raise BadInput("--quick is not for 'reproduce cosma': name --models")
-    with Reporter(as_json, f"reproducing {paper}") as reporter:
+    with Reporter(f"reproducing {paper}") as reporter:
         tell = partial(_tell, reporter)
         if paper == "cosma":
             labels = tuple(label.strip().upper() for label in budgets.split(","))
@@ -95,7 +96,7 @@ def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: 
     texts: dict[str, str] = {}
     for paper in PAPERS:
         kept = resume.with_name(f"{resume.stem}.{paper}.jsonl") if resume else None
-        with Reporter(as_json, f"reproducing {paper}") as reporter:
+        with Reporter(f"reproducing {paper}") as reporter:
             tell = partial(_tell, reporter)
             if paper == "cosma":
                 options = (("MR", "MH", "MP"), "folded", 10.0 if quick else 60.0, 0 if quick else 9)

@@ -8,15 +8,8 @@ from typing import Annotated, Any
 import typer
 
 import planners as sp
-from planners.cli.options import (
-    AsJson,
-    GranularityOption,
-    MachineOption,
-    TimeLimit,
-    Width,
-    app,
-    load,
-)
+from planners.cli.app import AsJson, app
+from planners.cli.options import GranularityOption, MachineOption, TimeLimit, Width, load
 from planners.cli.output import CommandAnswer, Reporter, fail, size_text
 from planners.core.errors import BadInput
 from planners.core.progress import Clock
@@ -74,8 +67,8 @@ def schedule(
     entries = [several.entry(text) for text in networks]
     usual = several.exact(period) / 1000
     board = sp.load_machine(machine)
-    graphs = [load(said.model, None, granularity, width, as_json) for said in entries]
-    with Reporter(as_json, "scheduling") as reporter:
+    graphs = [load(said.model, None, granularity, width) for said in entries]
+    with Reporter("scheduling") as reporter:
         clock = Clock(time_limit, reporter.progress)
         tasks = several.tasks_of(
             entries, graphs, board, usual, stages=stages, slices=slices, spread=spread

@@ -8,16 +8,15 @@ from typing import Annotated
 import typer
 
 import planners as sp
+from planners.cli.app import AsJson, app
 from planners.cli.export import explorer_part
 from planners.cli.options import (
-    AsJson,
     GranularityOption,
     Input,
     MachineOption,
     Parameters,
     WeightsOption,
     Width,
-    app,
     load,
     weights_given,
 )
@@ -67,7 +66,7 @@ def site(
     """
     cells, writer = (explorer_part(name, "spillway site") for name in (CELLS, SITE))
     asked = cells.SiteAsked(
-        graphs=[load(name, shape, granularity, width, as_json) for name in _listed(models)],
+        graphs=[load(name, shape, granularity, width) for name in _listed(models)],
         planners=_listed(planners),
         budgets=_listed(budgets),
         machine=sp.load_machine(machine),
@@ -79,7 +78,7 @@ def site(
     )
     if not (asked.graphs and asked.planners and asked.budgets):
         raise sp.BadInput("nothing to plan: name a model, a planner and a budget at least")
-    with Reporter(as_json, "site") as reporter, workers(jobs, None) as executor:
+    with Reporter("site") as reporter, workers(jobs, None) as executor:
         made = writer.write_site(out, asked, reporter.say, lambda: reporter.stop, executor)
     facts = {**made.counts, "new": made.new, "files": made.files, "bytes": made.size_bytes}
     facts |= {"stopped": made.stopped, "failures": list(made.failures)}

@@ -20,7 +20,7 @@ def run_streaming(
 ) -> None:
     """Stream a plan from disk, print what came of it; exit with 1 where outputs differ."""
     threads = threads_of_kernels()
-    with Reporter(as_json, f"streaming {plan.graph.name}"):
+    with Reporter(f"streaming {plan.graph.name}"):
         done = sp.stream(
             plan, weights=weights, seed=seed, device=device, repeats=repeats, threads=threads
         )
@@ -39,7 +39,7 @@ def run_streaming(
 
 def time_layers(graph: sp.Graph, out: Path, repeats: int, as_json: bool) -> None:
     """Time a network's layers on this machine, one after the other, into a table."""
-    with Reporter(as_json, f"timing the layers of {graph.name}"):
+    with Reporter(f"timing the layers of {graph.name}"):
         done = MEASURE_LAYERS.function()(graph, repeats=repeats, threads=threads_of_kernels())
     WRITE_TABLE.function()(out, done)
     facts = {

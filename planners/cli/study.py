@@ -1,10 +1,8 @@
-"""Commands about many plans or none: sweep, calibrate, serve."""
+"""Commands about many plans, or this machine: sweep, calibrate."""
 
 from __future__ import annotations
 
 import json
-import runpy
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -17,9 +15,9 @@ import typer
 
 import planners as sp
 from planners.catalogue.names import TORCHVISION
+from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
 from planners.cli.options import (
-    AsJson,
     GranularityOption,
     Input,
     MachineOption,
@@ -27,7 +25,6 @@ from planners.cli.options import (
     TimeLimit,
     WeightsOption,
     Width,
-    app,
     load,
     weights_given,
 )
@@ -147,10 +144,10 @@ def sweep(
     models = TORCHVISION if model == ["all"] else with_commas(model)
     require_distinct([*models, machine], {"--out": out, "--resume": resume})
     writer = None if out is None else table_writer(out)
-    graphs = [load(name, shape, granularity, width, as_json) for name in models]
+    graphs = [load(name, shape, granularity, width) for name in models]
     given = options | {"weights": weights_given(parameters, weights)}
     done = count(1)
-    with Reporter(as_json, "sweeping") as reporter, workers(jobs, scheduler) as executor:
+    with Reporter("sweeping") as reporter, workers(jobs, scheduler) as executor:
         table = sp.sweep(
             graphs,
             [name.strip() for name in planners.split(",")],
@@ -199,24 +196,12 @@ def calibrate(
     if model is not None:
         if folder is not None:
             raise BadInput("folder goes with a machine file: a model's table has none")
-        time_layers(load(model, shape, granularity, "4", as_json), out, repeats, as_json)
+        time_layers(load(model, shape, granularity, "4"), out, repeats, as_json)
         return
 
-    with Reporter(as_json, "calibrating") as reporter:
+    with Reporter("calibrating") as reporter:
         machine = measure(folder, reporter.progress)
     write_text(out, machine.to_toml())
     rates = {f"{m.name}_bytes_per_s": round(m.read_bytes_per_s) for m in machine.memories}
     facts = {"macs_per_s": round(machine.macs_per_s)} | rates | {"out": str(out)}
     CommandAnswer(as_json).give(facts, print_table(facts))
-
-
-@app.command()
-def serve(
-    port: Annotated[int, typer.Option("--port", min=0, max=65535)] = 5006,
-    address: Annotated[str, typer.Option("--address")] = "localhost",
-    show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
-) -> None:
-    """Open the explorer in the browser."""
-    sys.argv[1:] = ["--port", str(port), "--address", address, *([] if show else ["--no-show"])]
-    # By name: the library knows nothing of the application.
-    runpy.run_module("app", run_name="__main__")

@@ -268,7 +268,7 @@ def test_the_installed_command_answers_on_standard_output_alone() -> None:
 
 
 def test_an_interrupt_asks_the_planner_to_keep_its_best() -> None:
-    with Reporter(True, "planning") as reporter:
+    with Reporter("planning") as reporter:
         assert reporter.progress(Progress("search", 0.1, 10, 5)) is True
         signal.raise_signal(signal.SIGINT)
         assert reporter.progress(Progress("search", 0.2, 9, 5)) is False

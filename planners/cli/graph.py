@@ -1,0 +1,94 @@
+"""Commands about one graph: graph, budgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import planners as sp
+from planners.cli.app import AsJson, app
+from planners.cli.files import require_distinct
+from planners.cli.options import (
+    GranularityOption,
+    Input,
+    Model,
+    Parameters,
+    WeightsOption,
+    Width,
+    load,
+    weights_given,
+)
+from planners.cli.output import CommandAnswer, print_table, size_text, with_notes
+from planners.core.caveats import caveats
+from planners.core.weights import COUNTED
+
+
+@app.command()
+def graph(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", help="where the graph's JSON goes")],
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import a model and save its graph as JSON."""
+    require_distinct([model], {"--out": out})
+    network = load(model, shape, granularity, width)
+    network.save(out)
+    facts = {
+        "model": network.name,
+        "operators": len(network.operators),
+        "tensors": len(network.tensors),
+        "macs": network.macs,
+        "parameters": network.parameter_count,
+        "bytes_per_element": network.bytes_per_element,
+        "element_types": network.element_types,
+        "out": str(out),
+    }
+    said = facts | {"bytes_per_element": network.width_words}
+    said["element_types"] = ", ".join(f"{n} {name}" for name, n in network.element_types.items())
+    known = caveats(network)
+    CommandAnswer(as_json).give(facts | known.facts(), with_notes(print_table(said), known))
+
+
+@app.command()
+def budgets(
+    model: Model,
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = None,
+    parameters: Parameters = False,
+    weights: WeightsOption = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", min=0.001, help="seconds for MP; else by work")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print MR, MH and MP: the least budget, the mean, and what the best order holds at most."""
+    asked = weights_given(parameters, weights)
+    network = load(model, shape, granularity, width)
+    b = sp.budgets(network, parameters=asked == COUNTED, time_limit=time_limit)
+    facts = {
+        "model": network.name,
+        "MR": b.MR,
+        "MH": b.MH,
+        "MP": b.MP,
+        "MP_proven": b.MP_proven,
+        "MP_bound": b.MP_bound,
+        "default_peak": b.default_peak,
+        "operators": len(network.operators),
+        "binding_operator": b.binding_operator,
+        "parameters_counted": asked == COUNTED,
+        "weights": asked,
+        "bytes_per_element": network.bytes_per_element,
+    }
+    sizes: dict[str, Any] = {
+        k: size_text(facts[k]) for k in ("MR", "MH", "MP", "MP_bound", "default_peak")
+    }
+    sizes["bytes_per_element"] = network.width_words
+    known = caveats(network)
+    text = with_notes(print_table(facts | sizes), known)
+    CommandAnswer(as_json).give(facts | known.facts(), text)

@@ -1,0 +1,112 @@
+"""Commands about one plan: check, simulate, run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import planners as sp
+from planners.cli.app import AsJson, app
+from planners.cli.options import PlanFile
+from planners.cli.output import CommandAnswer, Reporter, print_table
+from planners.cli.stream import run_streaming
+from planners.core.errors import BadInput
+from planners.core.registry import OVERLAP
+
+
+@app.command()
+def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
+    """Replay a plan on symbolic bytes and compare it with its claims, and with its layout."""
+    made = sp.Plan.load(plan_file)
+    report = sp.check(made)
+    if made.planner == OVERLAP or made.details.pool:
+        from planners.overlap.emit.saved import (
+            proven_layout,  # numpy, which most commands do not need
+        )
+
+        proven_layout(made)
+    names = (
+        "traffic_bytes compulsory_bytes noncompulsory_bytes peak_bytes extent_bytes instructions"
+    )
+    facts = {"valid": True} | {name: getattr(report, name) for name in names.split()}
+    CommandAnswer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def simulate(
+    plan_file: PlanFile,
+    machine: Annotated[str | None, typer.Option("--machine")] = None,
+    serial: Annotated[bool, typer.Option("--serial", help="overlap nothing")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Time a plan: makespan, what each engine does, energy."""
+    trace = sp.simulate(sp.Plan.load(plan_file), machine, serial=serial)
+    facts = {
+        "machine": trace.machine,
+        "serial": trace.serial,
+        "makespan_s": trace.makespan_s,
+        "times": trace.times,
+        "traffic_bytes": trace.traffic_bytes,
+        "peak_bytes": trace.peak_bytes,
+        "energy_j": trace.energy_j,
+    }
+    parts = {f"{name} busy_s": value for name, value in trace.busy_s.items()}
+    parts |= {f"{name} stalled_s": value for name, value in trace.stall_s.items()}
+    parts |= {f"{name} energy_j": value for name, value in trace.energy.items()}
+    nested = {"busy_s": trace.busy_s, "stall_s": trace.stall_s, "energy": trace.energy}
+    if len(trace.touched_bytes) > 1:
+        nested["touched_bytes"] = trace.touched_bytes
+        parts |= {f"{name} touched_bytes": n for name, n in trace.touched_bytes.items()}
+    CommandAnswer(as_json).give(facts | nested, print_table(facts | parts))
+
+
+@app.command()
+def run(
+    plan_file: PlanFile,
+    seed: Annotated[int, typer.Option("--seed", help="of random weights and inputs")] = 0,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="the .tflite file of the plan, with its weights")
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", help="streaming: safetensors in its order")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="streaming: report the median")] = 1,
+    device: Annotated[str, typer.Option("--device", help="streaming: cpu, or cuda")] = "cpu",
+    as_json: AsJson = False,
+) -> None:
+    """Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch.
+
+    A plan for a .tflite file runs with that file's own weights, beside the file itself.
+    """
+    made = sp.Plan.load(plan_file)
+    tflite = "tflite" in made.graph.source
+    if model is not None and not tflite:
+        raise BadInput("--model is for plans of .tflite files: other models have their weights")
+    if made.details.streamed and not tflite:
+        run_streaming(made, weights, seed, repeats, device, as_json)
+        return
+    if weights is not None or repeats != 1 or device != "cpu":
+        raise BadInput(f"weights, repeats and device are for streaming plans, not {made.planner}")
+    with Reporter(f"running {made.graph.name}"):
+        done = sp.execute(made, model, seed=seed, float64=not tflite)
+    facts = {
+        "model": made.graph.name,
+        "bit_exact": done.bit_exact,
+        "max_abs_error": done.max_abs_error,
+    }
+    if (exact := done.float64) is not None:
+        facts |= {
+            "plan_float64_error": exact.plan,
+            "eager_float64_error": exact.eager,
+            "float64_note": exact.why_not,
+        }
+    facts |= {
+        "arena_bytes": done.arena_bytes,
+        "budget_bytes": made.budget_bytes,
+        "compute_steps": done.compute_steps,
+    }
+    CommandAnswer(as_json).give(facts, print_table(facts))
+    if not done.bit_exact and done.max_abs_error > 1e-3:
+        raise typer.Exit(1)
