@@ -1,6 +1,7 @@
 """Who imports whom: the arrows of the design, computed from the source.
 
-Imports for types count, and those inside of functions. A package is a folder. Of a planner,
+Imports for types count, those inside of functions, and modules named by text in the tables of what
+is imported on use. A package is a folder. Of a planner,
 `options.py` is ground (what may be asked for) and `planner.py` with `__init__.py` the roof (the
 whole method, by way of all rooms): they are rooms of their own. `core` is one with its folder of
 what plans carry.
@@ -16,6 +17,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -31,6 +33,8 @@ SEVERAL = ("auto", "joined")  # planners that use several
 TORCH = ("torch", "torchvision", "timm")
 PAGES = ("panel", "bokeh", "holoviews")
 DRAWS = (*PAGES, "ipywidgets")
+SOLVERS = ("ortools", "scipy", "networkx", "pulp", "highspy", "pandas")
+ROOFS = tuple(f"planners.{planner}.planner" for planner in (*PLANNERS, *SEVERAL))
 
 # ---- the rules: each room, and all that it may import --------------------------------------------
 
@@ -85,10 +89,30 @@ NAMED_YET: Mapping[str, set[str]] = {
 
 PAGES_ELSEWHERE: set[str] = set()
 
+# Files whose texts name modules that they import on use: these are arrows as any import. In others
+# a text leads up, from what is declared below to what is there above: no arrow, and listed here.
+BY_TEXT = ("planners/cli/main.py",)
+UPWARDS = {
+    "app/__init__.py",
+    "app/jobs/process.py",
+    "app/jobs/protocol.py",
+    "app/model/panels.py",
+    "app/outputs/notebook/inline.py",
+    "app/widgets/taken_apart.py",
+    "planners/auto/side_by_side.py",
+    "planners/cli/export.py",
+    "planners/cli/site.py",
+    "planners/core/backends.py",
+    "planners/core/display.py",
+    "planners/core/services.py",
+    "planners/importers/registry.py",
+}
+
 
 # ---- the reader ----------------------------------------------------------------------------------
 
 
+MODULE = re.compile(r"((?:planners|app)(?:\.\w+)+)(?::\w+)?")
 DYNAMIC = re.compile(r"""(?:import_module|__import__)\(\s*["']([\w.]+)["']""")
 
 
@@ -134,7 +158,24 @@ def imports(path: Path) -> tuple[Import, ...]:
         for name in _named(node, package)
     ]
     by_text = re.findall(DYNAMIC, path.read_text(encoding="utf-8"))
+    on_use = any(each.name == "planners.core.on_use.on_use" for each in found)
+    if on_use or relative(path) in BY_TEXT:
+        by_text += modules_in_texts(path)
     return (*found, *(Import(name, False) for name in by_text))
+
+
+def modules_in_texts(path: Path) -> list[str]:
+    """The modules of ours that a text of a file is the name of, alone or with a name in it."""
+    texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
+    named = [MODULE.fullmatch(text) for text in texts if isinstance(text, str)]
+    found = {match[1]: file_of(match[1]) for match in named if match}
+    return [name for name, file in found.items() if file and file != path.with_name("__init__.py")]
+
+
+def file_of(module: str) -> Path | None:
+    """The file of a module of ours."""
+    place = ROOT.joinpath(*module.split("."))
+    return next((f for f in (place.with_suffix(".py"), place / "__init__.py") if f.is_file()), None)
 
 
 def _named(node: ast.AST, package: tuple[str, ...]) -> list[str]:
@@ -227,6 +268,50 @@ def test_the_reader_sees_all_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     run = {"a.b", "planners.graph.c", "planners.d.e", "typing.TYPE_CHECKING", "h", "i"}
     assert {name for name, for_types in imports(file) if not for_types} == run
     assert {name for name, for_types in imports(file) if for_types} == {"f"}
+
+
+def test_modules_in_tables_of_what_is_imported_on_use_are_arrows() -> None:
+    assert arrows().has_edge("planners/cosma/__init__.py", "planners/cosma/planner.py")
+    assert arrows().has_edge("planners/cli/main.py", "planners/cli/plan.py")
+    assert arrows().has_edge("planners/__init__.py", "planners/study/sweep.py")
+
+
+def test_a_text_names_a_module_where_it_is_an_arrow_or_leads_up() -> None:
+    named = {relative(path) for path in sources("planners", "app") if modules_in_texts(path)}
+    seen = {relative(path) for path in sources("planners", "app") if _texts_count(path)}
+    assert named - seen == UPWARDS
+
+
+def _texts_count(path: Path) -> bool:
+    imported = {each.name for each in imports(path)}
+    return imported.issuperset(modules_in_texts(path))
+
+
+@pytest.mark.parametrize(
+    "package", ["planners", "planners.catalogue", *map("planners.{}".format, (*PLANNERS, *SEVERAL))]
+)
+def test_a_name_on_use_is_the_one_that_type_checkers_see(package: str) -> None:
+    """The table for the interpreter, and the imports for types, say the same."""
+    module = import_module(package)
+    file = Path(str(module.__file__))
+    for_types = {i.name for i in imports(file) if i.for_types}
+    assert {name.rpartition(".")[2] for name in for_types} == {*module.__all__} <= {*dir(module)}
+    for name in for_types:
+        place, _, short = name.rpartition(".")
+        theirs = import_module(place)
+        assert getattr(module, short) is getattr(theirs, short)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+
+
+def test_the_function_stays_where_the_module_of_its_name_is_imported() -> None:
+    code = (
+        "import planners.plan, planners as sp\n"
+        "from planners import plan\n"
+        "from planners.plan import Plan\n"
+        "assert sp.plan is plan is sp.api.plan and sp.Plan is Plan"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 # ---- the library ---------------------------------------------------------------------------------
@@ -372,7 +457,18 @@ def test_parts_of_a_session_do_not_know_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "unwanted"), [("planners", (*PAGES, *TORCH)), ("app.model.state", PAGES)]
+    ("module", "unwanted"),
+    [
+        ("planners", ("numpy", "planners.core.graph", "planners.api")),
+        ("planners.api", (*PAGES, *TORCH, *SOLVERS)),
+        ("planners.catalogue.names", ("numpy", "planners.core.graph")),
+        ("planners.cli.main", ("numpy", "rich", "importlib.metadata", "planners.api")),
+        ("planners.cli.models", ("numpy", "rich", "planners.core.graph")),
+        ("planners.cli.graph", (*SOLVERS, "rich", "planners.cosma.planner")),
+        ("planners.cli.plan", (*SOLVERS, *ROOFS, "rich")),
+        *((f"planners.{planner}.options", (*SOLVERS, *ROOFS)) for planner in (*PLANNERS, *SEVERAL)),
+        ("app.model.state", PAGES),
+    ],
 )
 def test_a_fresh_import_stays_light(module: str, unwanted: tuple[str, ...]) -> None:
     code = f"import sys, {module}; print(*sorted(set(sys.modules) & set({unwanted!r})))"
