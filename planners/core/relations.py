@@ -27,8 +27,6 @@ from functools import lru_cache
 from math import floor, prod
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from planners.core.boxes import Box
 
 Shape: TypeAlias = tuple[int, ...]
@@ -109,7 +107,9 @@ def window(axis: tuple[int, int], size: int, k: int, s: int, p: int, d: int) -> 
     Of whole columns of ranges where `axis` holds such.
     """
     first, last = axis[0] * s - p, (axis[1] - 1) * s - p + d * (k - 1) + 1
-    if isinstance(first, np.ndarray):
+    if not isinstance(first, int):
+        import numpy as np  # which single boxes do not need
+
         start = np.clip(first, 0, size)
         return start, np.maximum(start, np.clip(last, 0, size))
     start = min(max(0, first), size)

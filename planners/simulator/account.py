@@ -23,7 +23,7 @@ from planners.core.program import (
 )
 from planners.core.progress import Clock
 from planners.simulator.check import compulsory_bytes, known_figures
-from planners.simulator.columns.replay import counted
+from planners.simulator.ground.replayed import Counted, is_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,15 @@ class Account:
         )
 
 
+def _counted(graph: Graph, program: Program) -> Counted | None:
+    """A long program counted in columns; None for others, and where these do not say."""
+    if not is_long(program):
+        return None
+    from planners.simulator.columns.replay import counted
+
+    return counted(graph, program)
+
+
 @no_collection()
 def account(graph: Graph, program: Program) -> Account:
     """Count a program whose pieces stay until released.
@@ -67,8 +76,7 @@ def account(graph: Graph, program: Program) -> Account:
         return Account(
             report.peak_bytes, report.extent_bytes, report.compulsory_bytes, report.traffic_bytes
         )
-    found = counted(graph, program)
-    if found is not None:
+    if (found := _counted(graph, program)) is not None:
         return Account(
             peak_bytes=max(found.occupancy, default=0),
             extent_bytes=found.extent_bytes,

@@ -21,7 +21,7 @@ from planners.core.plan import Plan
 from planners.core.program import AddressSpace, Box, Program
 from planners.core.progress import Progress, ProgressCallback
 from planners.core.units import format_bytes
-from planners.simulator.columns.replay import Replayed, is_long, replayed
+from planners.simulator.ground.replayed import Replayed, is_long
 from planners.simulator.ground.residency import Residency
 from planners.simulator.memories import check_levels, check_memories, onchip_bytes
 from planners.simulator.moved import moved_bytes
@@ -188,9 +188,13 @@ def _replay(
     graph: Graph, program: Program, progress: ProgressCallback | None, machine: Machine | None
 ) -> CheckReport:
     check_memories(program)
-    if progress is not None and is_long(program):
-        progress(Progress("checking every byte", 0.0))
-    found = replayed(graph, program, machine)
+    found = None
+    if is_long(program):
+        from planners.simulator.columns.replay import replayed  # and numpy, for long ones alone
+
+        if progress is not None:
+            progress(Progress("checking every byte", 0.0))
+        found = replayed(graph, program, machine)
     if found is None:
         found = Replay(graph, program, AddressSpace(program.memories), progress, machine).run()
     return report_of(graph, program, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph
@@ -19,11 +20,12 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
-from planners.simulator.columns.replay import Columns
-from planners.simulator.columns.residencies import stay_columns
 from planners.simulator.ground.made_once import MadeOnce
 from planners.simulator.ground.residency import Ending, Origin, Residency
-from planners.simulator.ground.stay_columns import StayColumns, columns_of_stays
+
+if TYPE_CHECKING:
+    from planners.simulator.columns.replay import Columns
+    from planners.simulator.ground.stay_columns import StayColumns
 
 
 @dataclass(slots=True)
@@ -50,7 +52,11 @@ class Residencies(MadeOnce[Residency]):
     def columns(self) -> StayColumns:
         """The same as columns."""
         if self.replayed is None:
+            from planners.simulator.ground.stay_columns import columns_of_stays
+
             return columns_of_stays(list(self.all))
+        from planners.simulator.columns.residencies import stay_columns
+
         return stay_columns(self.replayed)
 
     def _make(self) -> tuple[Residency, ...]:

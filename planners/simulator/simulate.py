@@ -13,7 +13,6 @@ from planners.core.plan import Plan
 from planners.core.times import GivenTimes
 from planners.core.units import format_bytes
 from planners.simulator.check import CheckReport, replay
-from planners.simulator.columns.timing import moved_by_columns, timed
 from planners.simulator.given_times import seconds_of
 from planners.simulator.ground.interval import Interval
 from planners.simulator.ground.interval_columns import HeldIntervals, columns_of_intervals
@@ -98,13 +97,21 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
     program = plan.program if own else on_another(plan.program, plan.machine, machine)
     seconds = seconds_of(plan.program, plan.graph, given) if given else ()
     columns = report.residencies.replayed if isinstance(report.residencies, Residencies) else None
-    known = columns is not None and program is plan.program and not (spreads(machine) and not own)
-    found = timed(columns, machine, serial, seconds) if columns and known else None
+    known = program is plan.program and not (spreads(machine) and not own)
+    found = None
+    if columns is not None:
+        from planners.simulator.columns.timing import moved_by_columns, timed
+
+        found = timed(columns, machine, serial, seconds) if known else None
     if found is None:
         found = columns_of_intervals(
             schedule(program, machine, serial=serial, seconds=seconds, spread=not own)
         )
-    moved = moved_by_columns(columns, machine) if columns else moved_bytes(plan.program, machine)
+    moved = (
+        moved_bytes(plan.program, machine)
+        if columns is None
+        else moved_by_columns(columns, machine)
+    )
     return Trace(
         machine=machine.name,
         serial=serial,

@@ -36,8 +36,8 @@ from planners.core.program import (
     piece_bytes,
 )
 from planners.core.progress import Progress, ProgressCallback
-from planners.simulator.columns.replay import Replayed
 from planners.simulator.ground.engines import Engines
+from planners.simulator.ground.replayed import Replayed
 from planners.simulator.loop_affine import NotProven
 from planners.simulator.loop_proof import Around, LoopEffects, later_rounds
 from planners.simulator.state import ReplayState, name_of

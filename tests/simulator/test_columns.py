@@ -38,6 +38,7 @@ from planners.simulator.columns import replay as columns
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import moved_by_columns, timed
 from planners.simulator.columns.unsure import Unsure
+from planners.simulator.ground import replayed as replays
 from planners.simulator.ground.interval_columns import columns_of_intervals
 from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.memories import check_memories
@@ -53,7 +54,7 @@ CHANGES, FEW_CHANGES, LONG = 30, 8, 400
 @pytest.fixture(autouse=True)
 def _however_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns are read of programs of any length."""
-    monkeypatch.setattr(columns, "MANY_INSTRUCTIONS", 0)
+    monkeypatch.setattr(replays, "MANY_INSTRUCTIONS", 0)
 
 
 def by_instructions(case: Case) -> CheckReport | None:

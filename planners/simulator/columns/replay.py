@@ -8,7 +8,6 @@ one: that says what is wrong, and where.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,6 @@ from planners.core.access import share_of_macs
 from planners.core.boxes import Box, uncovered
 from planners.core.boxes import joined as joined_boxes
 from planners.core.graph import Graph, Operator
-from planners.core.loops import items_of, size_of
 from planners.core.machine import Machine
 from planners.core.program import AddressSpace, Compute, Load, Piece, Program, Region, Store
 from planners.core.tables.boxes import boxes_of, merged, tiled
@@ -40,9 +38,8 @@ from planners.simulator.columns.operands import Operands
 from planners.simulator.columns.stays import Pairing, Stays
 from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.ground.engines import Engines
+from planners.simulator.ground.replayed import Counted, Replayed, is_long
 
-MANY_INSTRUCTIONS = 1000
-"""From so many on, columns are quicker than one instruction after the other."""
 MANY_PAIRS = 8
 """For so many pairs of a need and a read to each of them, needs that are just read are left out."""
 
@@ -55,26 +52,6 @@ class Columns:
     pairing: Pairing
     stays: Stays
     owners: Owners
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """What a program holds and moves, in bytes; `fetched` are the boxes it loads, by tensor."""
-
-    loaded_bytes: int
-    stored_bytes: int
-    fetched: Mapping[str, Collection[Box]]
-    extent_bytes: int
-    occupancy: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed(Counted):
-    """What a valid program does."""
-
-    macs: int
-    instructions: int
-    columns: Columns | None = None
 
 
 def replayed(graph: Graph, program: Program, machine: Machine | None) -> Replayed | None:
@@ -97,12 +74,6 @@ def counted(graph: Graph, program: Program) -> Counted | None:
         return _Replay(graph, program, table, None).count()
     except Unsure:
         return None
-
-
-def is_long(program: Program) -> bool:
-    """Whether columns are quicker than one instruction after the other."""
-    items = items_of(program)
-    return not isinstance(items, Sequence) or size_of(items) >= MANY_INSTRUCTIONS
 
 
 class _Replay:
