@@ -29,7 +29,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.allocation import load_lower_bound
-from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import Wish, broken, parse, require_known
 from planners.core.details import Details, LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall
@@ -39,12 +38,7 @@ from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
-from planners.cosma.banks import plan_in_banks
-from planners.cosma.baselines.schemes import replace_by
-from planners.cosma.conflict import conflict_of
 from planners.cosma.emit.program import emit
-from planners.cosma.ilp.plan import plan_by_ilp
-from planners.cosma.memory import least_memory
 from planners.cosma.model.constraints import (
     KNOWN,
     WishedStays,
@@ -54,12 +48,10 @@ from planners.cosma.model.constraints import (
 )
 from planners.cosma.model.problem import ScheduleProblem, cost_of, extent_of
 from planners.cosma.options import AUTO, BY_LATENCY, OWN_ORDER, CosmaOptions
-from planners.cosma.order.divide_and_conquer import solve_parts
 from planners.cosma.order.joint import solve_all_orders
 from planners.cosma.order.peak import minimum_peak
 from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.optimal import Solution, solve_fixed
-from planners.cosma.replace.relaxation import relax
 from planners.simulator.account import Account
 
 ABOUT_WEIGHTS = {
@@ -118,6 +110,8 @@ def plan(
     chosen = replace(chosen, wishes=tuple(map(str, wishes)))
     clock = Clock(chosen.time_limit, progress)
     if machine.slower:
+        from planners.cosma.banks import plan_in_banks
+
         about = (_counted(graph, chosen),)
         return plan_in_banks(_problem(graph, budget_bytes, chosen), machine, chosen, clock, about)
     if not wishes:
@@ -128,6 +122,8 @@ def plan(
     try:
         solved = _solve(problem, chosen, clock)
     except BudgetTooSmall as error:
+        from planners.cosma.conflict import conflict_of
+
         raise conflict_of(
             wishes,
             lambda some: _problem(graph, budget_bytes, chosen, some),
@@ -164,6 +160,8 @@ def _wishful(
     require_known(wishes, KNOWN, "cosma")
     require_counted(wishes, graph, chosen.parameters)
     spills = [str(wish) for wish in wishes if wish.kind == "spill"]
+    from planners.constraints.conflicts import require_consistent
+
     if spills and chosen.objective == "peak":
         raise BadInput(f"wish {spills[0]!r:.80}: objective='peak' spills nothing: use 'traffic'")
     require_consistent(wishes, graph, budget_bytes)
@@ -223,17 +221,23 @@ def _solve(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> _Sol
     if chosen.objective in BY_LATENCY:
         part = clock.share(TRAFFIC_SHARE)
     if chosen.objective == "peak":
+        from planners.cosma.memory import least_memory
+
         any_order = schedule != "default"
         solved = least_memory(
             problem, clock, any_order=any_order, solver=solver if by_ilp else None
         )
         return _Solved(*solved, everywhere if any_order else scope)
     if by_ilp:
+        from planners.cosma.ilp.plan import plan_by_ilp
+
         solved = plan_by_ilp(problem, schedule, part, solver)
         return _Solved(*solved, everywhere if schedule == "joint" else scope)
     if schedule == "joint":
         return _Solved(*solve_all_orders(problem, part), everywhere)
     if schedule == "dnc":
+        from planners.cosma.order.divide_and_conquer import solve_parts
+
         given = chosen.break_nodes
         divided = solve_parts(problem, part, None if given == AUTO else given)
         breaks = f"break nodes: {', '.join(divided.breaks) or 'none'}"
@@ -249,6 +253,9 @@ def _solve(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> _Sol
 def _solve_order(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> Solution:
     if chosen.replacement == "optimal":
         return solve_fixed(problem, clock)
+    from planners.cosma.baselines.schemes import replace_by
+    from planners.cosma.replace.relaxation import relax
+
     clock.report(chosen.replacement)
     half = clock.part(0.5 * clock.left_s)
     stays, name = replace_by(chosen.replacement, problem, chosen.alignment, half)

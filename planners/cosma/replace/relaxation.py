@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from math import ceil, gcd
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planners.cosma.model.problem import ScheduleProblem, UseGap
 
 if TYPE_CHECKING:
+    import numpy as np
     from scipy.optimize import LinearConstraint
 
 
@@ -40,6 +39,7 @@ def relax(problem: ScheduleProblem, time_limit_s: float = 60.0) -> Relaxed | Non
         cost = problem.cost(problem.spilled)
         return Relaxed(problem.spilled, cost, cost)
     # Here and not above: most plans spill nothing, and importing the solver takes longer than they.
+    import numpy as np
     from scipy.optimize import Bounds, milp
 
     position = {gap: i for i, gap in enumerate(columns)}
@@ -90,6 +90,8 @@ def _store_columns(problem: ScheduleProblem, columns: Sequence[UseGap]) -> dict[
 def _costs(
     problem: ScheduleProblem, columns: Sequence[UseGap], stores: dict[int, int], unit: int
 ) -> np.ndarray:
+    import numpy as np
+
     sizes = [problem.lines[g.line].size_bytes // unit for g in columns]
     return np.array(sizes + [problem.lines[line].size_bytes // unit for line in stores], float)
 
@@ -102,6 +104,7 @@ def _constraints(
     unit: int,
 ) -> LinearConstraint:
     """Free enough at each over-full step, write before a drop."""
+    import numpy as np
     from scipy.optimize import LinearConstraint
     from scipy.sparse import csr_array
 
