@@ -7,20 +7,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from planners.core.backends import RUN_FROM_DISK, WRITE_CODE, WRITE_WEIGHTS, Code, StreamedRun
 from planners.core.element_types import Width
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.machine import Machine, load_machine
+from planners.core.plan import Plan
 from planners.core.progress import ProgressCallback, since
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
 from planners.core.weights import COUNTED, asked_weights
-from planners.plan import Plan  # not from core: `planners.plan` is then the function below
 from planners.simulator.bugs import bugs_explained
 from planners.simulator.check import require_valid
-from planners.simulator.simulate import Trace
-from planners.simulator.simulate import simulate as simulate_plan
 from planners.simulator.spread import with_engines
 from planners.study.budgets import resolve_budget
 
@@ -28,7 +25,9 @@ if TYPE_CHECKING:
     from planners.audits.blame.blame import Blame
     from planners.audits.foreign import ForeignPlan
     from planners.audits.verdict.audit import Audit
+    from planners.core.backends import Code, StreamedRun
     from planners.simulator.execute import Execution
+    from planners.simulator.simulate import Trace
 
 
 LITTLE, LEAST_SHARE = 0.02, 0.5
@@ -84,6 +83,8 @@ def simulate(
 
     `serial` runs one instruction after the other. Raises `InvalidPlan` and `BadInput`.
     """
+    from planners.simulator.simulate import simulate as simulate_plan
+
     return simulate_plan(plan, None if machine is None else load_machine(machine), serial=serial)
 
 
@@ -214,6 +215,8 @@ def stream(
     first. Of several `repeats` the one with the median delay is reported; `threads` are PyTorch's
     for a kernel. Raises `BadInput` for what does not fit, and for storage that fails or stalls.
     """
+    from planners.core.backends import RUN_FROM_DISK
+
     return RUN_FROM_DISK.function()(
         plan, module, inputs, weights, seed=seed, device=device, repeats=repeats, threads=threads
     )
@@ -225,6 +228,8 @@ def write_weights(path: str | Path, plan: Plan, module: Any, inputs: Any) -> int
     Returns the file's bytes. It serves every streaming plan of the graph with the same slices.
     Raises `BadInput` where the module is not the graph's.
     """
+    from planners.core.backends import WRITE_WEIGHTS
+
     return WRITE_WEIGHTS.function()(path, plan, module, inputs)
 
 
@@ -244,6 +249,8 @@ def write_code(
     no model is needed. The folder is new, empty, or one that this wrote before; any other is left
     as it is. Raises `BadInput`.
     """
+    from planners.core.backends import WRITE_CODE
+
     if module is None and weights == "model":
         if not {"catalogue", "darknet"} & set(plan.graph.source):
             raise BadInput(

@@ -8,11 +8,9 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 import warnings
 import zlib
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +56,8 @@ def get(entry: str) -> Graph | None:
 
 def put(entry: str, graph: Graph) -> None:
     """Keep a graph under a key, whole or not at all; warn once where that cannot be done."""
+    import tempfile
+
     place = directory()
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -92,6 +92,8 @@ def decode(data: bytes) -> Graph:
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 from math import inf
 from pathlib import Path
@@ -14,11 +13,8 @@ from planners.catalogue.timm_names import timm_names
 from planners.core.element_types import Width
 from planners.core.errors import BadInput, Cancelled, ImportFailed, UnknownName
 from planners.core.files import read_json
-from planners.core.graph import Graph
+from planners.core.graph import GRANULARITIES, Graph
 from planners.core.progress import Clock, ProgressCallback
-from planners.importers.darknet import reader as darknet
-from planners.importers.darknet.layers import HEAD_NOTE
-from planners.importers.passes import GRANULARITIES
 from planners.importers.registry import format_of
 
 if TYPE_CHECKING:
@@ -91,6 +87,8 @@ def load_darknet(
     """As `planners.importers.darknet.reader.from_darknet`, and the graph is kept on disk."""
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
+    from planners.importers.darknet import reader as darknet
+
     source, name = darknet.darknet_source(path, input_shape), Path(path).stem
     entry = cache.key(f"darknet:{name}", source, granularity)
     graph = cache.get(entry)
@@ -112,6 +110,8 @@ def build(
     from planners.catalogue import torch_models
 
     if "darknet" in source:
+        from planners.importers.darknet import reader as darknet
+
         network = darknet.network_of(source, "the graph's source")
         inputs = torch_models.random_inputs(source["input_shape"], seed)
         return torch_models.random_module(network, seed, inputs), inputs
@@ -140,6 +140,8 @@ def _note(name: str) -> str:
     if name in names.DETECTORS:
         return names.detector_note(name)
     if name.startswith("yolo"):
+        from planners.importers.darknet.layers import HEAD_NOTE
+
         return HEAD_NOTE
     return names.QUANTISED_NOTE if name in names.QUANTIZED else ""
 
@@ -216,6 +218,8 @@ def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:
     every = (*names.CATALOGUE, *names.TIMM_SUGGESTED)
     if name not in every:
         known = [f"timm:{name}"] if name in timm_names() else []
+        from difflib import get_close_matches
+
         near = known or get_close_matches(name.lower(), every, n=3)
         raise UnknownName("model", name, near, "models() lists them; timm:NAME and files load too")
     default = names.default_inputs(name)

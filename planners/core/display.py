@@ -7,7 +7,6 @@ explorer or what it draws with is not installed, they show a plain table of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -45,6 +44,8 @@ def line(facts: Sequence[Fact]) -> str:
 
 def table(facts: Sequence[Fact]) -> str:
     """Facts as a plain HTML table; names may come from anywhere, so everything is escaped."""
+    from html import escape
+
     (what, name), *others = facts
     rows = "".join(
         f'<tr><th style="text-align: left">{escape(key)}</th>'

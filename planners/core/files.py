@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +67,8 @@ def write_bytes(path: str | Path, data: bytes) -> None:
     A link leads to the file that is replaced, which keeps its mode; a pipe or a device is written
     to as it is.
     """
+    import tempfile
+
     try:
         target = Path(path)
         if target.exists() and not target.is_file():

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 TensorKind = Literal["input", "state", "activation", "parameter"]
 Granularity = Literal["aten", "folded", "fused"]
+GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
 FORMAT = "spillway-graph"
 VERSION = 3
 READABLE = (1, 2, 3)

@@ -10,10 +10,13 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planners.core.errors import BadInput, UnknownName
 from planners.core.files import read_bounded
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,12 +282,20 @@ def _are_texts(value: Any) -> bool:
 @cache
 def presets() -> Mapping[str, Machine]:
     """All machines that come with Spillway, by name."""
-    machines = {}
-    for entry in (resources.files("planners") / "machines").iterdir():
-        if entry.name.endswith(".toml"):
-            machine = Machine.from_json(tomllib.loads(entry.read_text(encoding="utf-8")))
-            machines[machine.name] = machine
-    return dict(sorted(machines.items()))
+    files = [file.name for file in _shipped().iterdir()]
+    names = sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml"))
+    return {name: _preset(name) for name in names}
+
+
+@cache
+def _preset(name: str) -> Machine:
+    """The machine of a file that comes with Spillway, whose name it has."""
+    text = (_shipped() / f"{name}.toml").read_text(encoding="utf-8")
+    return Machine.from_json(tomllib.loads(text))
+
+
+def _shipped() -> Traversable:
+    return resources.files("planners") / "machines"
 
 
 def load_machine(machine: str | Path | Machine) -> Machine:
@@ -295,8 +306,8 @@ def load_machine(machine: str | Path | Machine) -> Machine:
     if isinstance(machine, Machine):
         return machine
     name = str(machine)
-    if name in presets():
-        return presets()[name]
+    if name.isidentifier() and (_shipped() / f"{name}.toml").is_file():
+        return _preset(name)
     path = Path(name)
     if path.suffix not in (".toml", ".json"):
         nearest = difflib.get_close_matches(name, presets(), 3)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib.metadata import entry_points
 from typing import Any, cast, get_type_hints
 
 from planners.core.errors import BadInput, UnknownName
@@ -99,14 +97,22 @@ DEFAULT = COSMA  # where none is named
 
 
 @cache
-def planners() -> Mapping[str, PlannerInfo]:
-    """All planners by name. An entry point in the group `spillway.planners` adds one."""
-    infos = {
+def ours() -> Mapping[str, PlannerInfo]:
+    """Our planners by name; no entry point takes the place of one."""
+    return {
         name: PlannerInfo(
             name, title, f"planners.{name}:plan", f"planners.{name}.options:{options}", honours
         )
         for name, title, options, honours in OURS
     }
+
+
+@cache
+def planners() -> Mapping[str, PlannerInfo]:
+    """All planners by name. An entry point in the group `spillway.planners` adds one."""
+    from importlib.metadata import entry_points  # which looks at all that is installed
+
+    infos = dict(ours())
     for entry in entry_points(group=GROUP):
         infos.setdefault(entry.name, PlannerInfo(entry.name, entry.name, entry.value))
     return infos
@@ -114,7 +120,11 @@ def planners() -> Mapping[str, PlannerInfo]:
 
 def planner(name: str) -> PlannerInfo:
     """The planner of that name. Raises `UnknownName` with the nearest and all names."""
+    if name in ours():
+        return ours()[name]
     if name not in planners():
+        import difflib
+
         nearest = difflib.get_close_matches(name, planners(), 1)
         raise UnknownName("planner", name, nearest, "available: " + ", ".join(planners()))
     return planners()[name]

@@ -15,10 +15,9 @@ from typing import Any
 from planners.core.access import CONVOLUTIONS, ELEMENTWISE, NORMS, POOLS
 from planners.core.element_types import Width, usual_width
 from planners.core.errors import BadInput, ImportFailed
-from planners.core.graph import Graph, Operator, Part, Tensor
+from planners.core.graph import GRANULARITIES, Graph, Operator, Part, Tensor
 from planners.core.relations import Relation
 
-GRANULARITIES = ("aten", "folded", "fused")
 TOLD_BY_KIND = frozenset(ELEMENTWISE | NORMS | POOLS | CONVOLUTIONS | {"linear"})
 TAKES_BATCH_NORM = {"conv1d", "conv2d", "conv3d", "linear"}
 TAKES_BATCH_NORM |= {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}

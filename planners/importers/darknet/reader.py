@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from planners.core.element_types import Width
 from planners.core.errors import BadInput
-from planners.core.graph import Graph, Operator
+from planners.core.graph import GRANULARITIES, Graph, Operator
 from planners.importers.darknet.cfg import essence, parse, read_cfg
 from planners.importers.darknet.layers import Network
-from planners.importers.passes import GRANULARITIES
 
 if TYPE_CHECKING:
     import torch

@@ -9,8 +9,8 @@ from typing import Any
 
 from planners.core.element_types import Width
 from planners.core.errors import BadInput
-from planners.core.graph import Graph, Operator, Tensor
-from planners.importers.passes import GRANULARITIES, CallTrace, to_graph
+from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
+from planners.importers.passes import CallTrace, to_graph
 
 
 def from_onnx(

@@ -26,8 +26,8 @@ from torch.export.graph_signature import (
 
 from planners.core.element_types import Width
 from planners.core.errors import BadInput, ImportFailed
-from planners.core.graph import Graph
-from planners.importers.passes import GRANULARITIES, to_graph
+from planners.core.graph import GRANULARITIES, Graph
+from planners.importers.passes import to_graph
 from planners.importers.pt2.file import MOST_NODES, read_pt2, shape_of, strides_of
 from planners.importers.torch.program import read_program
 

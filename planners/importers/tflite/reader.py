@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from planners.core.element_types import Width
 from planners.core.errors import BadInput
-from planners.core.graph import Graph, Operator, Tensor
-from planners.importers.passes import GRANULARITIES, CallTrace, to_graph
+from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
+from planners.importers.passes import CallTrace, to_graph
 from planners.importers.torch.said import NodeValue
 
 if TYPE_CHECKING:
