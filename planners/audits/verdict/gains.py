@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.allocation.tightest import Tightest, pack_tightest
-from planners.audits.cure.tflm import planned
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.verdict.judge import MemoryAudit
 from planners.catalogue.loading import load
@@ -154,6 +153,8 @@ def _over_inputs(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGa
     limit = OVERLAP_SHARE * clock.left_s
     if limit < LEAST_S:
         return
+    from planners.audits.cure.tflm import planned  # and TensorFlow Lite's format
+
     try:
         with give_up_after(limit):
             _, made = planned(path, overlap=True, time_limit_s=limit)
