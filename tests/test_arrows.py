@@ -467,7 +467,10 @@ def test_parts_of_a_session_do_not_know_it() -> None:
         ("planners.cli.graph", (*SOLVERS, "rich", "planners.cosma.planner")),
         ("planners.cli.plan", (*SOLVERS, *ROOFS, "rich")),
         *((f"planners.{planner}.options", (*SOLVERS, *ROOFS)) for planner in (*PLANNERS, *SEVERAL)),
+        ("planners.cosma.planner", ("numpy", *SOLVERS, "planners.cosma.ilp.solve")),
         ("app.model.state", PAGES),
+        ("app.jobs.worker", (*PAGES, *TORCH, *SOLVERS, "tflite", "numpy")),
+        ("app.jobs.handlers.planning", (*PAGES, *TORCH, "ortools", "scipy", "tflite")),
     ],
 )
 def test_a_fresh_import_stays_light(module: str, unwanted: tuple[str, ...]) -> None:

@@ -52,3 +52,16 @@ def test_a_slip_is_told_with_what_was_meant(capfd: pytest.CaptureFixture[str]) -
         main(["plann"])
     assert ended.value.code == 2
     assert capfd.readouterr().err == "spillway: No such command 'plann'. Did you mean 'plan'?\n"
+
+
+def test_a_shipped_graph_is_planned_without_what_only_others_need() -> None:
+    code = (
+        "import sys, planners as sp\n"
+        "sp.plan(sp.load('resnet50'), budget='MR')\n"
+        "heavy = {'numpy', 'scipy', 'ortools', 'networkx', 'rich', 'importlib.metadata'}\n"
+        "ours = {'fusion', 'overlap', 'streaming', 'joined', 'auto', 'importers.passes'}\n"
+        "heavy |= {f'planners.{room}' for room in ours}\n"
+        "print(*sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
