@@ -39,9 +39,8 @@ def plan_of(graph: sp.Graph, run: RunCandidate) -> sp.Plan:
         [of_point(graph, FrontPoint(way.size_bytes, 0, (way,)))],
     )
     bound = packed.bound_bytes
-    return finished(
-        graph, machine, way.size_bytes, layout, bound, points, OverlapOptions.of(options), Clock(600)
-    )
+    chosen, clock = OverlapOptions.of(options), Clock(600)
+    return finished(graph, machine, way.size_bytes, layout, bound, points, chosen, clock)
 
 
 @pytest.mark.parametrize("module", SHAPES, ids=lambda module: module.name)
