@@ -20,7 +20,9 @@ from app.model.moved_by_hand import (
     why_outside,
 )
 from planners.core.graph import Graph, Operator, Tensor
+from tests.app.networks import beginning
 from tests.cases import cases
+from tests.plans import AMPLE_S, plan_of
 
 
 def same_stay(report: sp.CheckReport, stay: sp.Residency) -> sp.Residency:
@@ -54,7 +56,7 @@ def test_check_accepts_a_move_if_and_only_if_the_rectangles_do_not_meet(
 ) -> None:
     graph = random_graph(seed)
     low = sp.budgets(graph).MR
-    plan = sp.plan(graph, budget=round(low * 1.4), time_limit=5)
+    plan = sp.plan(graph, budget=round(low * 1.4), time_limit=AMPLE_S)
     report = sp.check(plan)
     stay = report.residencies[pick % len(report.residencies)]
     offset = round(share * (plan.budget_bytes + 64)) // 64 * 64
@@ -80,7 +82,7 @@ def test_check_accepts_a_move_if_and_only_if_the_rectangles_do_not_meet(
 @given(seed=st.integers(0, 10**6), pick=st.integers(0, 10**6))
 def test_every_place_that_is_offered_is_free(seed: int, pick: int) -> None:
     graph = random_graph(seed)
-    plan = sp.plan(graph, budget=round(sp.budgets(graph).MR * 1.5), time_limit=5)
+    plan = sp.plan(graph, budget=round(sp.budgets(graph).MR * 1.5), time_limit=AMPLE_S)
     report = sp.check(plan)
     stay = report.residencies[pick % len(report.residencies)]
     for offset in free_places(report, stay, range(plan.budget_bytes)):
@@ -128,10 +130,11 @@ def test_what_rolls_cannot_be_moved_alone() -> None:
 
 
 def test_of_fused_groups_weights_can_be_moved_and_rows_cannot() -> None:
-    graph = sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]])
-    plan = sp.plan(graph, planner="fusion", budget="96KiB")
+    graph = beginning("squeezenet1_1", "cat_1")
+    plan = plan_of(graph, "fusion", 12 * 1024)
     report = sp.check(plan)
-    for stay in report.residencies[::20]:
+    assert len(report.residencies) > 40
+    for stay in report.residencies[::5]:
         alone = not why_fixed(plan, stay)
         assert alone == (graph.tensors[stay.tensor].kind == "parameter")
         places = free_places(report, stay, range(plan.budget_bytes)) if alone else []

@@ -44,6 +44,7 @@ from app.views.fronts.pareto import FAINT, Looks, Pareto, point_columns
 from app.views.fronts.pareto_bar import compare_planners
 from app.views.fronts.pareto_panel import ParetoPanel, answer_html, finely
 from app.widgets.palette import LIGHT
+from tests.app.networks import beginning
 from tests.app.points import COSMA, FUSION, made
 
 KEYS = (*AXES.values(),)
@@ -188,7 +189,7 @@ def test_a_link_keeps_the_chart() -> None:
 
 @pytest.fixture(scope="module")
 def small() -> sp.Graph:
-    return sp.load("mcunet_vww1", input_shape=(1, 3, 32, 32))
+    return beginning("mcunet_vww1", "add")
 
 
 @pytest.mark.parametrize("planner", ["overlap", "streaming"])
