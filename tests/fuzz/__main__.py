@@ -25,7 +25,9 @@ def main() -> int:
     ask.add_argument("--only", help="a loader, or several with commas between")
     ask.add_argument("--failures", type=Path, help="a folder for inputs that fail, and why")
     ask.add_argument("--memory", type=int, default=1024, help="MiB that an input may take")
-    ask.add_argument("--seconds", type=float, default=10.0, help="that an input may take")
+    ask.add_argument(
+        "--seconds", type=float, default=10.0, help="of processor that an input may take"
+    )
     ask.add_argument("--show", metavar="LOADER-SEED-NUMBER")
     asked = ask.parse_args()
     if asked.show:

@@ -1,4 +1,4 @@
-"""Ten thousand inputs by chance on everything that reads a stranger's: none fails.
+"""Inputs by chance on everything that reads a stranger's, ten thousand with `--all`: none fails.
 
 A million in a night: `python -m tests.fuzz --inputs 1000000 --seed 1 --failures DIR`.
 """
@@ -28,8 +28,23 @@ from tests.fuzz.mutate import mutated
 from tests.fuzz.run import FAILED, REFUSED, RIGHT, Bounds, made, shares
 
 ROOT = Path(__file__).parents[2]
+SOME = 500
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+@pytest.mark.parametrize("loader", LOADERS)
+def test_some_inputs_of_each_kind(
+    loader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_CACHE", str(tmp_path / "cache"))
+    count = shares(list(LOADERS), SOME)[loader]
+    tally = run.run(loader, count, 0, Bounds(), tmp_path / "failures")
+    assert tally.failures == {}
+    assert tally.counts[RIGHT] + tally.counts[REFUSED] == count
+    assert tally.counts[RIGHT] > 0
+
+
+@pytest.mark.long
 def test_ten_thousand_inputs(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.fuzz", "--inputs", "10000", "--failures", str(tmp_path)]
     quiet = {**os.environ, "SPILLWAY_CACHE": str(tmp_path / "cache")}
@@ -73,7 +88,7 @@ def test_what_fails_is_counted_and_kept(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(run, "inputs", lambda loader: corpus)
     monkeypatch.setattr(loaders, "LOADERS", {"own": read})
-    tally = run.run("own", len(corpus), 0, Bounds(2**26, 2.0, 2.0), tmp_path / "kept")
+    tally = run.run("own", len(corpus), 0, Bounds(2**26, 0.3), tmp_path / "kept")
     assert tally.counts == {RIGHT: 2, REFUSED: 1, FAILED: 4}
     said = [tally.failures[k].strip().splitlines()[-1] for k in (2, 3, 4, 5)]
     assert said[:2] == ["KeyError: 'x'", "MemoryError"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import planners as sp
 from planners.backends.c import generate, write_code
@@ -25,6 +26,7 @@ from planners.core.graph import Graph, Operator, Part, Tensor
 from planners.overlap.emit.saved import layout_of
 from planners.overlap.kernels.bottleneck import recomputing
 from planners.overlap.kernels.candidates import RunCandidate, alone, line
+from tests.importers.few_blocks import few_blocks
 from tests.overlap.small_nets import Builder, apart, chained
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -284,10 +286,23 @@ def memory_of(folder: Path) -> dict[str, int]:
     return found
 
 
+def network(name: str) -> Graph:
+    """Of the catalogue, or a few of MobileNet v2's blocks."""
+    if name != "a few blocks":
+        return sp.load(name, input_shape=(1, 3, 96, 96) if "v2" in name else None)
+    image = torch.ones(1, 3, 32, 32)
+    return sp.from_torch(few_blocks("mobilenet"), image, bytes_per_element=1)
+
+
 @needs_compiler
 @needs_size
-def test_a_planned_network_has_the_memory_of_its_plan_and_no_other(tmp_path: Path) -> None:
-    plan = sp.plan(sp.load("mcunet_vww1"), "overlap", budget="64KB", machine="npu_small")
+@pytest.mark.parametrize(
+    "name", ["a few blocks", pytest.param("mcunet_vww1", marks=pytest.mark.long)]
+)
+def test_a_planned_network_has_the_memory_of_its_plan_and_no_other(
+    name: str, tmp_path: Path
+) -> None:
+    plan = sp.plan(network(name), "overlap", budget="64KB", machine="npu_small")
     layout = layout_of(plan)
     net = random_net(plan.graph, 5)
     runs_right(net, layout, tmp_path / "code", PLAIN)
@@ -296,12 +311,18 @@ def test_a_planned_network_has_the_memory_of_its_plan_and_no_other(tmp_path: Pat
 
 
 @needs_compiler
-@pytest.mark.slow
-def test_mobilenet_v2_in_a_pool_of_64_kb(tmp_path: Path) -> None:
-    graph = sp.load("mobilenet_v2", input_shape=(1, 3, 96, 96))
-    plan = sp.plan(graph, "overlap", budget="64KB")
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [
+        ("a few blocks", 21_000),
+        pytest.param("mobilenet_v2", 64_000, marks=pytest.mark.long),
+    ],
+)
+def test_mobilenet_v2_in_a_pool_of_its_budget(name: str, budget: int, tmp_path: Path) -> None:
+    graph = network(name)
+    plan = sp.plan(graph, "overlap", budget)
     layout = layout_of(plan)
-    assert layout.pool_bytes == plan.claims.objective_bytes <= 64_000
+    assert layout.pool_bytes == plan.claims.objective_bytes <= budget
     runs_right(random_net(graph, 5), layout, tmp_path / "code")
 
 
