@@ -28,7 +28,7 @@ from tests.fuzz.mutate import mutated
 from tests.fuzz.run import FAILED, REFUSED, RIGHT, Bounds, made, shares
 
 ROOT = Path(__file__).parents[2]
-SOME = 500
+SOME = 200
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
