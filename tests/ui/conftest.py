@@ -1,4 +1,4 @@
-"""The explorer, served as a person serves it, and a page that has its first plan."""
+"""The explorer, served as a person serves it, and pages on which journeys meet it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,25 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+
+from app.model.state import WEIGHED, Look, problem_with
+from app.model.url import LOOKED_AT, to_query
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "tests" / "app" / "extension"
 PATIENCE_MS = 180_000
 """What a journey waits for: longer than a busy machine takes, for only what fails waits it out."""
-Open = Callable[..., Page]
+WINDOW: Any = {"width": 1280, "height": 720}
+Open = Go = Callable[..., Page]
 VIT = "?v=1&model=vit_b_16"
 """What journeys begin with that are not about the first page: a small plan that spills."""
+SMALL = "?v=1&model=squeezenet1_1"
+"""What those begin with that need no spills: a plan of 38 steps."""
 
 
 def free_port() -> int:
@@ -105,6 +113,118 @@ def open_for_all(browser: Browser, server: str) -> Iterator[Open]:
     with visiting(context.new_page(), server) as visit:
         yield visit
     context.close()
+
+
+def watch(page: Page) -> list[str]:
+    """What goes wrong in the browser from now on; a request that leaves the machine is wrong."""
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    page.on("request", lambda r: wrong.append(r.url) if outside(r.url) else None)
+    expect.set_options(timeout=PATIENCE_MS)
+    page.set_default_timeout(PATIENCE_MS)
+    return wrong
+
+
+def opened(page: Page, address: str) -> Page:
+    """Open the explorer at an address, and wait for a plan."""
+    page.set_viewport_size(WINDOW)
+    page.goto(address)
+    is_planned(page)
+    return page
+
+
+def is_planned(page: Page) -> None:
+    """There is a plan on the page, the one that is asked for, and all that is told of it."""
+    expect(page.locator(".status .rest")).to_be_visible()
+    expect(page.locator(".status .working, .status .former")).to_have_count(0)
+    for part in (".card.peak", ".step-title .now", ".live tr.tap"):
+        expect(page.locator(part).first).to_be_visible()
+
+
+class SharedPage:
+    """The page on which journeys go on one after the other: a link is dropped on it.
+
+    That leads to another plan as it does for a visitor, at a fifth of what a page costs that is
+    opened. A journey that fails takes the page with it: the next one opens another.
+    """
+
+    def __init__(self, browser: Browser, server: str) -> None:
+        self._browser, self._server = browser, server
+        self._page: Page | None = None
+        self._turn = 0
+        self.wrong: list[str] = []
+
+    def open(self) -> Page:
+        """A new page, with the first plan, and no link in its address."""
+        self.close()
+        self._page = self._browser.new_context().new_page()
+        self.wrong, self._turn = watch(self._page), 0
+        return opened(self._page, self._server)
+
+    def close(self) -> None:
+        if self._page is not None:
+            self._page.context.close()
+        self._page = None
+
+    def go(self, link: str, *, planned: bool = True) -> Page:
+        """Drop a link on the page, which looks as one that nobody has touched.
+
+        Of a plan that is on it already, the step and the opened blocks stay. `planned`: wait until
+        the plan is there.
+        """
+        page = self._page or self.open()
+        page.set_viewport_size(WINDOW)
+        page.keyboard.press("Escape")
+        self._turn += 1  # This field is another in each link: the address tells that it came.
+        look = {**LOOK, "weighed": WEIGHED[self._turn % len(WEIGHED)]}
+        fields = dict(parse_qsl(link.lstrip("?"), keep_blank_values=True))
+        page.evaluate(DROP, "?" + urlencode({**look, **fields}))
+        expect(page).to_have_url(re.compile(f"weighed={look['weighed']}(&|$)"))
+        if planned:
+            is_planned(page)
+        return page
+
+
+LOOK = {
+    name: value
+    for name, value in parse_qsl(to_query(problem_with({}), Look())[1:], keep_blank_values=True)
+    if name in LOOKED_AT and name not in ("step", "expanded")
+}
+"""How a page looks that nobody has touched; step and opened blocks are the plan's own."""
+DROP = """(link) => {
+  document.activeElement.blur();
+  document.getElementById('main').scrollTop = 0;
+  const dataTransfer = new DataTransfer();
+  dataTransfer.setData('text/plain', link);
+  const kind = { bubbles: true, composed: true, cancelable: true };
+  document.body.dispatchEvent(new DragEvent('drop', { ...kind, dataTransfer }));
+}"""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A journey that fails may leave anything behind: nobody goes on from there."""
+    report: Any = yield
+    shared = getattr(item, "funcargs", {}).get("shared_page")
+    if report.failed and shared is not None:
+        report.sections.append(("Wrong in the browser", "\n".join(shared.wrong)))
+        shared.close()
+    return report
+
+
+@pytest.fixture(scope="session")
+def shared_page(browser: Browser, server: str) -> Iterator[SharedPage]:
+    page = SharedPage(browser, server)
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def go(shared_page: SharedPage) -> Iterator[Go]:
+    """Go to a link on the page that journeys share."""
+    yield shared_page.go
+    assert shared_page.wrong == []
 
 
 def outside(url: str) -> bool:

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from playwright.sync_api import expect
 
-from tests.ui.conftest import PATIENCE_MS
+from tests.ui.conftest import VIT, Go
 
 
-def test_two_plans_are_compared_in_table_graph_and_views(open_page: Any) -> None:
-    page = open_page()
+def test_two_plans_are_compared_in_table_graph_and_views(go: Go) -> None:
+    page = go(VIT)
     page.keyboard.press("s")
     page.locator(".open-compare button").click()
     expect(page.locator(".comparison .keep-plan button")).to_be_in_viewport()
     panel = page.locator(".comparison")
-    expect(panel.locator(".shelf select")).to_have_value("cosma, 738.8 KiB", timeout=PATIENCE_MS)
+    expect(panel.locator(".shelf select")).to_have_value("cosma, 738.8 KiB")
     page.locator(".budget-typed input").fill("900 KiB")
     page.keyboard.press("Enter")
-    expect(page.locator(".card.peak")).to_contain_text("of 900 KiB", timeout=PATIENCE_MS)
-    expect(panel.locator(".asked")).to_contain_text("budget", timeout=PATIENCE_MS)
-    expect(panel.locator(".totals")).to_contain_text("−100.0%", timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text("of 900 KiB")
+    expect(panel.locator(".asked")).to_contain_text("budget")
+    expect(panel.locator(".totals")).to_contain_text("−100.0%")
     rows = panel.locator(".tensor-differences tr.tap")
     expect(rows.first).to_contain_text("spilled in the pinned only")
     rows.first.click()
     expect(panel.locator(".tensor-differences tr.on")).to_have_count(1)
     panel.locator(".graph-differences button").click()
     legend = page.locator(".legend span", has_text="△ spilled in the pinned only")
-    expect(legend.first).to_be_visible(timeout=PATIENCE_MS)
+    expect(legend.first).to_be_visible()
     panel.locator(".split button").nth(1).click()
     expect(page.locator(".split-title")).to_contain_text("Pinned: cosma, 738.8 KiB")
     with page.expect_download() as saved:

@@ -1,9 +1,9 @@
 """Journeys through the explorer in a real browser.
 
-A plan at first paint · another budget · another model · cancel · the cursor by button, key and
-drag · a selection in all views · an infeasible budget and its remedy · a wrong size · a link ·
-a sweep and one of its points · a block opened · dark · an upload that is no plan ·
-a name that no list has · two plans compared · files and figures saved.
+A plan at first paint · the cursor by button, key and drag · a selection in all views · a block
+opened · an upload that is no plan · a wrong size · an infeasible budget and its remedy · two plans
+compared · another budget · cancel · another model · a link · a sweep and one of its points · dark ·
+a name that no list has · files and figures saved.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import PATIENCE_MS
+from tests.ui.conftest import PATIENCE_MS, SMALL, VIT, Go, SharedPage
 
 
 def shows(page: Page, card: str, text: str | re.Pattern[str]) -> None:
-    expect(page.locator(f".card.{card}")).to_contain_text(text, timeout=PATIENCE_MS)
+    expect(page.locator(f".card.{card}")).to_contain_text(text)
 
 
 def step(page: Page) -> int:
@@ -34,7 +34,11 @@ def at_step(page: Page, number: int) -> None:
 
 def models(page: Page, expression: str) -> Any:
     """Evaluate a JavaScript expression over `all`, the models of the document."""
-    return page.evaluate(
+    return page.evaluate(over_models(expression))
+
+
+def over_models(expression: str) -> str:
+    return (
         f"() => {{ const all = [...Bokeh.documents[0]._all_models.values()];"
         f" return {expression}; }}"
     )
@@ -47,17 +51,10 @@ OUTLINED = (
 )
 
 
-@pytest.fixture(scope="module")
-def first(open_for_all: Any) -> Page:
-    """A plan, for the journeys that go on from one another, down to the budget MP."""
-    page: Page = open_for_all()
-    return page
-
-
 def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
-    open_for_all: Any,
+    shared_page: SharedPage,
 ) -> None:
-    page = open_for_all("")
+    page = shared_page.open()
     expect(page.locator(".verdict")).to_contain_text("mobilenet_v2 does not fit 256 KiB as whole")
     expect(page.locator(".verdict")).to_contain_text("run in one circular pool it does")
     shows(page, "name", "mobilenet_v2")
@@ -67,8 +64,16 @@ def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
     assert page.title() == "Spillway"
 
 
-def test_the_cursor_moves_by_button_and_key_in_all_views(first: Page) -> None:
-    page = first
+def test_cursor_and_selection_are_followed_by_all_views(go: Go) -> None:
+    page = go(f"{VIT}&step=10")
+    the_cursor_moves_by_button_and_key(page)
+    the_cursor_moves_while_the_server_hears_nothing(page)
+    a_tap_on_the_address_map_selects_and_moves_the_cursor(page)
+    a_row_that_is_tapped_is_outlined(page)
+    keys_of_a_slider_in_focus_are_its_own_and_all_that_is_heard_has_a_name(page)
+
+
+def the_cursor_moves_by_button_and_key(page: Page) -> None:
     start = step(page)
     page.locator(".step-after button").click()
     at_step(page, start + 1)
@@ -77,8 +82,7 @@ def test_the_cursor_moves_by_button_and_key_in_all_views(first: Page) -> None:
     at_step(page, start + 4)
     page.keyboard.press("ArrowLeft")
     at_step(page, start + 3)
-    assert models(page, BANDS) == [start + 2] * 2
-    page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
+    page.locator(".lanes").scroll_into_view_if_needed()
     expect(page.locator(".lanes canvas").first).to_be_visible()
     bands = models(page, BANDS)
     assert bands.count(start + 2) == 2
@@ -107,8 +111,7 @@ HEARS = """() => {
 }"""
 
 
-def test_all_views_follow_while_the_server_hears_nothing(first: Page) -> None:
-    page = first
+def the_cursor_moves_while_the_server_hears_nothing(page: Page) -> None:
     page.wait_for_function(KNOWS_MORE)
     start = step(page)
     page.evaluate(DEAF)
@@ -128,8 +131,7 @@ def test_all_views_follow_while_the_server_hears_nothing(first: Page) -> None:
     expect(page).to_have_url(re.compile(f"step={start + 19}(&|$)"))
 
 
-def test_a_tap_on_the_address_map_selects_and_moves_the_cursor(first: Page) -> None:
-    page = first
+def a_tap_on_the_address_map_selects_and_moves_the_cursor(page: Page) -> None:
     start = step(page)
     box = page.locator(".memory .bk-Canvas").first.bounding_box()
     assert box is not None
@@ -141,24 +143,16 @@ def test_a_tap_on_the_address_map_selects_and_moves_the_cursor(first: Page) -> N
     expect(page.locator(".live tr.on")).to_have_count(0)
 
 
-def test_a_selection_is_followed_by_the_other_views(first: Page) -> None:
-    page = first
-    assert models(page, OUTLINED) == 0
+def a_row_that_is_tapped_is_outlined(page: Page) -> None:
+    page.wait_for_function(over_models(f"{OUTLINED} === 0"))
     page.locator(".live tr.tap").first.click()
     expect(page.locator(".live tr.on")).to_have_count(1)
-    page.wait_for_function(
-        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
-        + OUTLINED
-        + " > 0; }"
-    )
+    page.wait_for_function(over_models(f"{OUTLINED} > 0"))
     page.keyboard.press("Escape")
     expect(page.locator(".live tr.on")).to_have_count(0)
 
 
-def test_keys_of_a_slider_in_focus_are_its_own_and_all_that_is_heard_has_a_name(
-    first: Page,
-) -> None:
-    page = first
+def keys_of_a_slider_in_focus_are_its_own_and_all_that_is_heard_has_a_name(page: Page) -> None:
     expect(page.locator(".step-before button")).to_have_attribute("aria-label", re.compile("←"))
     expect(page.locator(".budget-typed input")).to_have_attribute("aria-label", re.compile("KiB"))
     handle = page.locator(".stepper .noUi-handle")
@@ -167,83 +161,80 @@ def test_keys_of_a_slider_in_focus_are_its_own_and_all_that_is_heard_has_a_name(
     handle.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".step-title .now b")).to_have_text(str(before + 1))
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(400)  # a clock for what must not come: a second step of the same key
     expect(page.locator(".step-title .now b")).to_have_text(str(before + 1))
     assert page.locator(".budget-typed input").input_value() == "MR"
 
 
-def test_a_block_opens_in_place(first: Page) -> None:
-    page = first
+def test_blocks_open_in_place_and_a_large_graph_has_an_overview(go: Go) -> None:
+    page = go(VIT)
     nodes = "all.find(m => m.type === 'ColumnDataSource' && m.data.is_block)"
     before = models(page, f"{nodes}.data.x.length")
     models(page, f"{nodes}.selected.indices = [{nodes}.data.is_block.indexOf(true)]")
-    page.wait_for_function(
-        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
-        f"{nodes}.data.x.length > {before}; }}"
-    )
-
-
-def test_a_click_on_the_overview_moves_what_is_seen_of_a_large_graph(first: Page) -> None:
-    page, small = first, first.locator(".dag-overview")
+    page.wait_for_function(over_models(f"{nodes}.data.x.length > {before}"))
+    small = page.locator(".dag-overview")
     page.get_by_role("button", name="open all").click()
-    expect(small).to_be_visible(timeout=PATIENCE_MS)
+    expect(small).to_be_visible()
     seen = "all.find(m => m.type === 'Figure' && m.css_classes.includes('dag')).x_range"
     before = models(page, f"[{seen}.start, {seen}.end - {seen}.start, {seen}.reset_end]")
     box = small.bounding_box()
     assert box is not None
     small.click(position={"x": 0.8 * box["width"], "y": box["height"] / 2})
-    page.wait_for_function(
-        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
-        f"{seen}.start > {before[2]} / 4; }}"
-    )
+    page.wait_for_function(over_models(f"{seen}.start > {before[2]} / 4"))
     start, width, _ = models(page, f"[{seen}.start, {seen}.end - {seen}.start, 0]")
     assert width == pytest.approx(before[1])
     assert start > before[0]
     assert start + width <= before[2] + 1e-6
     page.get_by_role("button", name="close", exact=True).first.click()
-    expect(small).to_be_hidden(timeout=PATIENCE_MS)
+    expect(small).to_be_hidden()
 
 
-def test_an_upload_that_is_no_plan_is_never_shown(first: Page) -> None:
-    page = first
+def test_what_cannot_be_planned_is_said_and_the_plan_stays(go: Go) -> None:
+    page = go(VIT)
+    an_upload_that_is_no_plan_is_never_shown(page)
+    a_size_that_is_none_is_refused_in_words(page)
+    an_infeasible_budget_says_why_and_offers_the_nearest(page)
+
+
+def an_upload_that_is_no_plan_is_never_shown(page: Page) -> None:
     page.locator(".upload input").set_input_files(
         {"name": "x.json", "mimeType": "application/json", "buffer": b'{"format": "else"}'}
     )
-    expect(page.locator(".message")).to_contain_text("not a plan", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_contain_text("not a plan")
     shows(page, "name", "vit_b_16")
 
 
-def test_a_size_that_is_none_is_refused_in_words(first: Page) -> None:
-    page = first
+def a_size_that_is_none_is_refused_in_words(page: Page) -> None:
     page.locator(".budget-typed input").fill("256 elephants")
     page.locator(".budget-typed input").press("Enter")
     expect(page.locator(".budget-wrong")).to_contain_text("'256 elephants' is not a size")
     shows(page, "peak", "738.8 KiB")
 
 
-def test_an_infeasible_budget_says_why_and_offers_the_nearest(first: Page) -> None:
-    page = first
+def an_infeasible_budget_says_why_and_offers_the_nearest(page: Page) -> None:
     page.locator(".budget-typed input").fill("500 KiB")
     page.locator(".budget-typed input").press("Enter")
     message = page.locator(".message")
-    expect(message).to_contain_text("No plan fits this budget", timeout=PATIENCE_MS)
+    expect(message).to_contain_text("No plan fits this budget")
     expect(message).to_contain_text("need 738.8 KiB")
     expect(message).to_contain_text("short by 238.8 KiB")
     expect(message).to_contain_text("What binds: linear_2")
     shows(page, "peak", "738.8 KiB")
     page.locator(".nearest button").click()
-    expect(message).to_be_hidden(timeout=PATIENCE_MS)
+    expect(message).to_be_hidden()
     expect(page).to_have_url(re.compile("budget=MR"))
 
 
-def test_two_plans_are_compared_on_the_same_axes(first: Page) -> None:
-    page = first
+def test_another_budget_is_planned_at_once_and_compared_on_the_same_axes(go: Go) -> None:
+    page = go(VIT)
     page.keyboard.press("s")
-    expect(page.locator(".unpin button")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".unpin button")).to_be_visible()
     page.locator(".budget-MP button").click()
     shows(page, "extra", "0 B")
+    shows(page, "peak", "886.5 KiB")
+    expect(page).to_have_url(re.compile("budget=MP"))
     spill = page.locator(".differences tr").filter(has_text="spill traffic")
-    expect(spill).to_contain_text("−3.463 MiB", timeout=PATIENCE_MS)
+    expect(spill).to_contain_text("−3.463 MiB")
     outlined = (
         "all.filter(m => m.type === 'GlyphRenderer' && m.glyph.type === 'MultiLine')"
         ".some(m => m.data_source.data.xs.length > 0)"
@@ -251,16 +242,33 @@ def test_two_plans_are_compared_on_the_same_axes(first: Page) -> None:
     assert models(page, outlined)
     page.keyboard.press("c")
     shows(page, "extra", "3.463 MiB")
-    expect(spill).to_contain_text("+3.463 MiB", timeout=PATIENCE_MS)
-    expect(page).to_have_url(re.compile("budget=MR"), timeout=PATIENCE_MS)
+    expect(spill).to_contain_text("+3.463 MiB")
+    expect(page).to_have_url(re.compile("budget=MR"))
 
 
-def test_another_budget_is_planned_at_once(first: Page) -> None:
-    page = first
-    page.locator(".budget-MP button").click()
-    shows(page, "extra", "0 B")
-    shows(page, "peak", "886.5 KiB")
-    expect(page).to_have_url(re.compile("budget=MP"))
+def test_the_page_is_dark_where_asked_and_searches_by_key(open_page: Any) -> None:
+    page = open_page("?v=1&model=vit_b_16&theme=dark")
+    colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert colour == "rgb(18, 22, 26)"
+    assert len(models(page, BANDS)) == 2  # what is below is made by and by
+    page.keyboard.press("/")
+    page.keyboard.type("encoder_layer_3")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("selection=operator"))
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.locator("#pn-Modal")).to_contain_text("previous, next step")
+
+
+def test_planning_is_cancelled_and_the_best_plan_kept(go: Go) -> None:
+    go(VIT)
+    page = go(f"{SMALL}&planner=slow&time_limit=600", planned=False)
+    expect(page.locator(".progress")).to_contain_text("thinking")
+    expect(page.locator(".progress")).to_contain_text("gap 50.0%")
+    page.locator(".cancel button").click()
+    expect(page.locator(".message")).to_contain_text("best plan found so far")
+    expect(page.locator(".plan button")).to_be_visible()
+    shows(page, "name", "squeezenet1_1")
 
 
 def test_another_model_is_searched_and_planned(open_page: Any) -> None:
@@ -271,16 +279,6 @@ def test_another_model_is_searched_and_planned(open_page: Any) -> None:
     page.locator(".bk-menu >> text=squeezenet1_1").click()
     shows(page, "name", "squeezenet1_1")
     expect(page.locator(".budget-MR button")).to_contain_text("959.1 KiB", timeout=PATIENCE_MS)
-
-
-def test_planning_is_cancelled_and_the_best_plan_kept(open_page: Any) -> None:
-    page = open_page("?v=1&planner=slow&time_limit=600")
-    expect(page.locator(".progress")).to_contain_text("thinking", timeout=PATIENCE_MS)
-    expect(page.locator(".progress")).to_contain_text("gap 50.0%", timeout=PATIENCE_MS)
-    page.locator(".cancel button").click()
-    expect(page.locator(".message")).to_contain_text("best plan found so far", timeout=PATIENCE_MS)
-    expect(page.locator(".plan button")).to_be_visible()
-    shows(page, "name", "vit_b_16")
 
 
 def test_a_link_brings_back_problem_and_view(open_page: Any) -> None:
@@ -302,19 +300,6 @@ def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(open_page: Any) -> N
     most = f"{source}.data.x.indexOf(Math.max(...{source}.data.x))"
     models(page, f"{source}.selected.indices = [{most}]")
     shows(page, "extra", re.compile("^0 B"))
-
-
-def test_the_page_is_dark_where_asked_and_searches_by_key(open_page: Any) -> None:
-    page = open_page("?v=1&model=vit_b_16&theme=dark")
-    colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-    assert colour == "rgb(18, 22, 26)"
-    page.keyboard.press("/")
-    page.keyboard.type("encoder_layer_3")
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile("selection=operator"))
-    page.keyboard.press("Escape")
-    page.keyboard.press("?")
-    expect(page.locator("#pn-Modal")).to_contain_text("previous, next step")
 
 
 def test_a_name_that_no_list_has_is_tried_and_the_page_says_so(open_page: Any) -> None:

@@ -6,15 +6,14 @@ A link that changes one · another typed, planned and timed · a wrong one, mend
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from playwright.sync_api import expect
 
-LINK = "?v=1&machine_fields=host.read_bytes_per_s%3D4e9"
+from tests.ui.conftest import SMALL, Go
 
 
-def test_numbers_of_the_machine_are_changed_and_come_back(open_page: Any) -> None:
-    page = open_page(LINK)
+def test_numbers_of_the_machine_are_changed_and_come_back(go: Go) -> None:
+    page = go(f"{SMALL}&machine_fields=host.read_bytes_per_s%3D4e9")
     head, latency = page.locator(".machine-numbers button"), page.locator(".card.latency")
     expect(head).to_have_text("▸ Machine's numbers: host.read 4 GB/s")
     head.focus()
