@@ -130,7 +130,7 @@ def _child(loader: str, numbers: range, seed: int, bounds: Bounds, writing: int)
         for stream in (0, 1, 2):
             os.dup2(devnull, stream)
         with own_folder():
-            _warm(loader)
+            warm(loader)
             _bound(bounds.memory_bytes)
             signal.signal(signal.SIGPROF, _ring)
             for number in numbers:
@@ -152,7 +152,7 @@ def _tried(loader: str, seed: int, number: int, time_s: float) -> str:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _warm(loader: str) -> None:
+def warm(loader: str) -> None:
     """Import all that the loader needs, before memory is bounded."""
     for data in inputs(loader)[:1]:
         is_right(loader, data)

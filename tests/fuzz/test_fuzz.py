@@ -31,7 +31,16 @@ ROOT = Path(__file__).parents[2]
 SOME = 200
 
 
+@pytest.fixture(scope="module")
+def all_is_imported() -> None:
+    """What readers import is there before a process is forked for each."""
+    with own_folder():
+        for loader in LOADERS:
+            run.warm(loader)
+
+
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+@pytest.mark.usefixtures("all_is_imported")
 @pytest.mark.parametrize("loader", LOADERS)
 def test_some_inputs_of_each_kind(
     loader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
