@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from planners.audits.cure.arena import Overlaps, overlaps
-from planners.audits.cure.tflm import ASSUMPTION
+from typing import TYPE_CHECKING
+
 from planners.audits.foreign import Conflict, ForeignPlan, ForeignTensor
 from planners.core.errors import BadInput
-from planners.importers.tflite.file import BROKEN, read_tflite
+
+if TYPE_CHECKING:
+    from planners.audits.cure.arena import Overlaps
 
 
 def allowed_overlaps(plan: ForeignPlan) -> Overlaps | None:
@@ -16,6 +18,11 @@ def allowed_overlaps(plan: ForeignPlan) -> Overlaps | None:
     """
     if plan.graph is None or "tflite" not in plan.graph.source:
         return None
+    # Here and not above: the format's own package takes longer to import than most audits.
+    from planners.audits.cure.arena import overlaps
+    from planners.audits.cure.tflm import ASSUMPTION
+    from planners.importers.tflite.file import BROKEN, read_tflite
+
     file = read_tflite(plan.graph.source["tflite"])
     if ASSUMPTION not in file.metadata:
         return None

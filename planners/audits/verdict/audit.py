@@ -9,6 +9,7 @@ from typing import Any
 from planners.allocation.problem.model import live_peak
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.shown import as_plan
+from planners.audits.verdict.allowed import allowed_overlaps
 from planners.audits.verdict.gains import AuditGain, gains
 from planners.audits.verdict.judge import BlamedTensor, MemoryAudit, blamed, judge
 from planners.core.errors import UnknownName
@@ -225,8 +226,6 @@ def audit_plan(
     With `changes`, say what each would buy where the plan has its network. Raises `BadInput` where
     the plan contradicts itself, `UnknownName` for a memory it lacks.
     """
-    from planners.audits.verdict.allowed import allowed_overlaps  # and TensorFlow Lite's format
-
     names = plan.memories
     if memory is not None and memory not in names:
         raise UnknownName("memory", memory, list(names)[:5])

@@ -6,15 +6,18 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from planners.allocation.aligned import unit_of
 from planners.allocation.portfolio import pack
 from planners.allocation.problem.model import Lifetime, live_peak
 from planners.allocation.tightest import pack_tightest
-from planners.audits.cure.arena import Overlaps, overlapping
 from planners.audits.foreign import Conflict, ForeignPlan, ForeignTensor, conflicts
 from planners.audits.verdict.allowed import by_right
 from planners.core.progress import Clock
+
+if TYPE_CHECKING:
+    from planners.audits.cure.arena import Overlaps
 
 PACK_SHARE = 0.8
 """Of the time; the rest is for saying what binds."""
@@ -135,6 +138,8 @@ def _least(
 ) -> tuple[Mapping[str, int], int, int]:
     """The offsets of the least extent found, that extent, and what none can be below."""
     if allowed is not None:
+        from planners.audits.cure.arena import overlapping  # and TensorFlow Lite's format
+
         over = overlapping(tensors, allowed)
         return over.offsets, over.extent_bytes, over.bound_bytes
     lifetimes = [t.lifetime for t in tensors]
