@@ -24,6 +24,8 @@ from app.jobs.protocol import HANDLERS, Answer, Request
 from app.jobs.results import versions
 from app.model.memory import limit_this_process
 from planners.core.processes import NAME
+from planners.core.registry import DEFAULT
+from planners.core.registry import planner as find_planner
 
 TOO_LARGE = "This needs more memory than a planning process may have: try a smaller model."
 
@@ -89,6 +91,8 @@ def main() -> None:
     desk, requests = Desk(out), SimpleQueue[dict[str, Any]]()
     threading.Thread(target=listen, args=(desk, requests), daemon=True).start()
     threading.Thread(target=versions, daemon=True).start()  # of the sources as they are now
+    handler("plan")  # what the first plan needs is imported before it is asked for
+    find_planner(DEFAULT).function()
     serve(desk, requests)
 
 

@@ -32,6 +32,7 @@ from planners.auto.messages import (
     send,
 )
 from planners.core.progress import Progress
+from planners.core.services import PLAN_WHOLE_TENSORS
 
 EVERY_S = 0.1
 PDEATHSIG = 1
@@ -49,6 +50,7 @@ class WorkerDesk:
 
     def serve(self) -> None:
         """Work for ever."""
+        PLAN_WHOLE_TENSORS.function()  # Most tasks need it, and their time is for planning.
         problem: FormProblem = receive(self._in)
         threading.Thread(target=self._listen, daemon=True).start()
         self._say(Ready())
