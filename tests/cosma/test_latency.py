@@ -101,11 +101,13 @@ def test_nothing_is_faster_than_what_is_proven(seed: int) -> None:
         assert can_be_faster(graph, machine, budget, more, any_order=any_order, counted=counted)
 
 
+@pytest.mark.parametrize("most", [5, pytest.param(12, marks=pytest.mark.long)])
 @given(SEEDS, st.integers(3, 12), st.sampled_from(["left-out", "counted", "in-place"]))
-@settings(max_examples=cases(15))
+@settings(max_examples=cases(8))
 def test_latency_is_never_more_than_that_of_least_traffic_nor_under_its_bounds(
-    seed: int, operators: int, weights: str
+    most: int, seed: int, operators: int, weights: str
 ) -> None:
+    operators = min(operators, most)
     graph, machine = random_graph(seed, operators, largest=5000), machine_of(seed)
     budget = sp.budgets(graph, parameters=weights == "counted").MR + seed % 3 * 2000
     took: dict[tuple[str, str], float] = {}
