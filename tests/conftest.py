@@ -24,10 +24,6 @@ pytest_plugins = ["tests.clock.sitecustomize", "tests.ceiling"]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
-LONG_VARIANTS = frozenset(
-    Path(__file__).with_name("long_variants.txt").read_text(encoding="utf-8").splitlines()
-)
-"""Those of parametrized tests that take longest: the usual run has their quicker siblings."""
 
 settings.register_profile("usual", deadline=None, max_examples=USUAL, derandomize=CI)
 settings.register_profile("all", deadline=None, max_examples=MANY, derandomize=CI)
@@ -98,8 +94,6 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def pytest_itemcollected(item: pytest.Item) -> None:
     if is_journey(item):
         item.add_marker(pytest.mark.ui)
-    if item.nodeid in LONG_VARIANTS:
-        item.add_marker(pytest.mark.long)
 
 
 def _some(text: str) -> tuple[str, int]:

@@ -111,16 +111,6 @@ def project_files() -> list[Path]:
     return list(walk(ROOT))
 
 
-def test_long_variants_are_of_tests_that_are_there() -> None:
-    lines = (ROOT / "tests" / "long_variants.txt").read_text(encoding="utf-8").splitlines()
-    assert lines == sorted(set(lines))
-    for line in lines:
-        file, test = line.split("[", 1)[0].split("::")
-        source = (ROOT / file).read_text(encoding="utf-8")
-        assert re.search(rf"^def {test}\(", source, re.MULTILINE), line
-        assert "parametrize" in source
-
-
 def test_every_format_is_read_from_the_first_install() -> None:
     """Nobody is asked for a package by a file that we can read."""
     project = PYPROJECT["project"]
