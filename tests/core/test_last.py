@@ -17,7 +17,7 @@ from planners.core.program import Program
 from planners.core.tables.making import table_of
 from planners.simulator import check
 from planners.simulator.check import known_figures, replay, require_valid
-from planners.simulator.columns import replay as columns
+from planners.simulator.ground import replayed as replays
 from tests.importers.few_blocks import few_blocks
 
 
@@ -29,7 +29,7 @@ def blocks() -> sp.Graph:
 @pytest.fixture
 def however_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs of any length are remembered as long ones are."""
-    monkeypatch.setattr(columns, "MANY_INSTRUCTIONS", 0)
+    monkeypatch.setattr(replays, "MANY_INSTRUCTIONS", 0)
 
 
 class _Thing:
