@@ -66,6 +66,7 @@ def test_nas_cells_fold_the_activation_that_comes_first(name: str, how: str) -> 
 
 def small_detector(name: str) -> torch.nn.Module:
     """Torchvision's detector of this kind on a backbone of one convolution."""
+    _import_torchvision()  # Declares what the detectors register for.
     from torchvision.models import detection as found
     from torchvision.models.detection.anchor_utils import AnchorGenerator
 
