@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from planners.cli.app import a_flag, app
+from planners.cli.app import app, as_given
 from planners.cli.output import answers_only, fail, one_line_at_most
 from planners.core.errors import BudgetTooSmall, SpillwayError, WishesConflict
 
@@ -145,19 +146,25 @@ class _CommandsOnUse(TyperGroup):
         }
         super().__init__(commands=known, **rest)
 
-    def get_help_option(self, ctx: Any) -> Any:
-        return a_flag(super().get_help_option(ctx))
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [as_given(parameter) for parameter in super().get_params(ctx)]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         return name, imported(str(name)) if isinstance(command, _Listed) else command, rest
 
 
+@cache
 def imported(name: str) -> Any:
     """The command of that name, with its options."""
     import_module(COMMANDS[name][0])
     group: Any = typer.main.get_command(app)
     return group.commands[name]
+
+
+@cache
+def _all_commands() -> Any:
+    return typer.main.get_command(app)
 
 
 @app.callback(cls=_CommandsOnUse)
@@ -181,9 +188,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(arguments: list[str], as_json: bool) -> int:
     try:
-        code = typer.main.get_command(app).main(
-            args=arguments, prog_name="spillway", standalone_mode=False
-        )
+        code = _all_commands().main(args=arguments, prog_name="spillway", standalone_mode=False)
     except BudgetTooSmall as error:
         facts = {
             "status": "infeasible",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import planners as sp
-from planners.cli.app import AsJson, FlagsOnly, app
+from planners.cli.app import AsJson, app
 from planners.cli.output import CommandAnswer
 
 
-@app.command(cls=FlagsOnly)
+@app.command()
 def models(as_json: AsJson = False) -> None:
     """List the catalogue."""
     names = sp.models()
