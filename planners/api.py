@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from planners.core.element_types import Width
@@ -12,7 +11,7 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.machine import Machine, load_machine
 from planners.core.plan import Plan
-from planners.core.progress import ProgressCallback, since
+from planners.core.progress import ProgressCallback, now, since
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
 from planners.core.weights import COUNTED, asked_weights
@@ -57,10 +56,10 @@ def plan(
     caller. Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong
     input, and `InvalidPlan` for a bug in the planner.
     """
-    began = perf_counter()
+    began = now()
     info = find_planner(planner)
     size = resolve_budget(graph, budget, parameters=asked_weights(options) == COUNTED)
-    settings = {**options, "time_limit": _left(time_limit, perf_counter() - began)}
+    settings = {**options, "time_limit": _left(time_limit, now() - began)}
     made = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
     if replay:
         with bugs_explained(made):

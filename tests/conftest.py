@@ -17,7 +17,7 @@ from tests.cases import MANY, USUAL
 from tests.scheduling import is_journey, with_journeys_first
 from tests.scheduling import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler
 
-pytest_plugins = ["tests.clock.sitecustomize", "tests.ceiling"]
+pytest_plugins = ["tests.clock.sitecustomize", "tests.work_clock", "tests.ceiling"]
 
 # Before torch is imported, and for the processes that tests start: its threads wait for each other
 # by spinning, which on busy cores costs many times what small networks take.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
@@ -13,7 +12,7 @@ from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.plan import Plan
-from planners.core.progress import ProgressCallback
+from planners.core.progress import ProgressCallback, now
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 from planners.simulator.aim import Aim
@@ -88,11 +87,11 @@ def attempt(
     The plan comes with its outcome only where that is better than the best known. What goes wrong
     in a planner costs its form alone.
     """
-    began = time.perf_counter()
+    began = now()
     outcome, plan = _attempt(task, problem, tell, to_beat)
     if outcome.value is not None and (best := to_beat()) is not None and best <= outcome.key:
         plan = None
-    return replace(outcome, took_s=time.perf_counter() - began), plan
+    return replace(outcome, took_s=now() - began), plan
 
 
 def _attempt(
@@ -115,12 +114,12 @@ def _attempt(
             return replace(
                 outcome, reason=f"at least {at_least}, for the bytes that it moves"
             ), None
-        began = time.perf_counter()
+        began = now()
         trace = simulate(made) if aim.simulated else None
         value = aim.value(made, trace)
         if trace is None and (best is None or value < best[0]):
             require_valid(made)
-        timed_s = time.perf_counter() - began
+        timed_s = now() - began
         return replace(outcome, value=value, timed_s=timed_s), made
     except BudgetTooSmall as error:
         return replace(none, status="infeasible", reason=str(error), short=error), None

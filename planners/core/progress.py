@@ -22,11 +22,16 @@ ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
 """Called from time to time; returning False asks the planner to stop and keep its best plan."""
 
 
+def now() -> float:
+    """Seconds on the clock that limits searches, from some moment on."""
+    return time.perf_counter()
+
+
 def since(began: float, callback: ProgressCallback | None) -> ProgressCallback | None:
-    """The callback of a later stage, in seconds since this moment of `time.perf_counter`."""
+    """The callback of a later stage, in seconds since this moment of `now`."""
     if callback is None:
         return None
-    return lambda moment: callback(replace(moment, elapsed_s=time.perf_counter() - began))
+    return lambda moment: callback(replace(moment, elapsed_s=now() - began))
 
 
 class TimeOver(Exception):
@@ -46,7 +51,7 @@ class Clock:
         *,
         should_stop: Callable[[], bool] | None = None,
     ) -> None:
-        self._began = time.perf_counter()
+        self._began = now()
         self._limit_s = time_limit_s
         self._callback, self._should_stop = callback, should_stop
         self._stopped = self._ended = False
@@ -73,7 +78,7 @@ class Clock:
 
     @property
     def elapsed_s(self) -> float:
-        return time.perf_counter() - self._began
+        return now() - self._began
 
     @property
     def left_s(self) -> float:

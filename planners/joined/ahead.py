@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 from planners.core.graph import Graph
 from planners.core.loops import first_step, items_of, size_of
 from planners.core.machine import Machine
 from planners.core.program import Item, Load, Program, Region, Release, Repeat
-from planners.core.progress import Clock
+from planners.core.progress import Clock, now
 from planners.joined.bank_space import BankPlace, BankSpace
 from planners.simulator.ground.interval import Interval
 from planners.simulator.timing import schedule
@@ -69,7 +68,7 @@ class AheadLoads:
         """The quickest of them."""
         best, found = self.program, schedule(self.program, self.machine)
         for _ in range(TIMES):
-            began = perf_counter()
+            began = now()
             if not self._more(found):
                 break
             program, least = self.written(), _seconds(found)
@@ -77,7 +76,7 @@ class AheadLoads:
             if _seconds(found) >= least:
                 break
             best = program
-            if perf_counter() - began > self.clock.left_s:
+            if now() - began > self.clock.left_s:
                 break
         return best
 

@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from time import perf_counter
 
 from planners.constraints.language import Wish
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
-from planners.core.progress import Clock
+from planners.core.progress import Clock, now
 from planners.core.writing import GRACE_S
 from planners.joined.consecutive import consecutive
 from planners.joined.estimates import (
@@ -267,7 +266,7 @@ class JoinedBuilder:
                 return
             self.seen.add(key)
             self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
-            began = perf_counter()
+            began = now()
             try:
                 program = stream.streamed(slice_bytes)
             except NoRoom as error:
@@ -275,7 +274,7 @@ class JoinedBuilder:
             else:
                 self.made, unplaced = True, ""
                 yield _named(program, found, slice_bytes, blocks)
-            self.took_s = perf_counter() - began
+            self.took_s = now() - began
         if unplaced and repairs:
             other = self.spills.without_way(blocks, found, unplaced)
             if other != found:

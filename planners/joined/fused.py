@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from time import perf_counter
 from typing import Any
 
 from planners.constraints.language import Wish
@@ -20,7 +19,7 @@ from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
-from planners.core.progress import Clock
+from planners.core.progress import Clock, now
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.core.writing import GRACE_S
@@ -122,7 +121,7 @@ class FusedParts:
 
     def _planned(self, part: Graph, first: int, limit_s: float) -> FusedPart | None:
         """A part of the network, or all of it, that begins with an operator."""
-        began, whole = perf_counter(), len(part.operators) == len(self.graph.operators)
+        began, whole = now(), len(part.operators) == len(self.graph.operators)
         again = [chain for chain in chains(part) if self._is_worth(part, chain)]
         stretch = Stretch(first, first + len(part.operators))
         once_s = found_s(stretch) + written_s(self.graph, stretch, self.budget_bytes)
@@ -142,7 +141,7 @@ class FusedParts:
             return found
         except SpillwayError:
             return None
-        took_s = perf_counter() - began
+        took_s = now() - began
         return self._with_copies(part, plan, again, took_s, limit_s - took_s)
 
     def _around(
@@ -210,10 +209,10 @@ class FusedParts:
     ) -> FusedPart:
         """The part with each chain run again that makes it better, while there is as much time as
         its plan without copies took."""
-        began = perf_counter()
+        began = now()
         worth, chosen, found = self._worth(plan), list[ChainAgain](), FusedPart(plan.program)
         for chain in again:
-            left_s = limit_s - (perf_counter() - began)
+            left_s = limit_s - (now() - began)
             if left_s < took_s or self.clock.stopped:
                 break
             network, names = with_copies(part, [*chosen, chain])

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from time import perf_counter
 
 import numpy as np
 
 from planners.constraints.language import Wish
 from planners.core.details.joined import JoinedStretch
 from planners.core.graph import Graph
+from planners.core.progress import now
 from planners.core.tables.making import table_of
 from planners.core.tables.table import COMPUTE
 from planners.joined.build import JoinedBuilder
@@ -103,9 +103,9 @@ class LocalSearch:
                     claims.offchip_bytes,
                     claims.bound_bytes,
                 )
-                began = perf_counter()
+                began = now()
                 left = self._better(exchange) or left
-                self.longest_s = max(self.longest_s, perf_counter() - began)
+                self.longest_s = max(self.longest_s, now() - began)
                 if self.judge.met(self.best):
                     return self.best
         return self._told()

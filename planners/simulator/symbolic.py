@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from time import perf_counter
 
 from planners.core.access import needs, reduced, share_of_macs
 from planners.core.boxes import joined, uncovered
@@ -35,7 +34,7 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
-from planners.core.progress import Progress, ProgressCallback
+from planners.core.progress import Progress, ProgressCallback, now
 from planners.simulator.ground.engines import Engines
 from planners.simulator.ground.replayed import Replayed
 from planners.simulator.loop_affine import NotProven
@@ -62,7 +61,7 @@ class Replay(ReplayState):
         super().__init__(graph, spaces, len(program.steps))
         self.program = program
         self.engines = None if machine is None else Engines(machine, spaces)
-        self._progress, self._began = progress, perf_counter()
+        self._progress, self._began = progress, now()
         self._told = self._began
         # Boxes as keys: what is stored again and again is there once.
         self.written: dict[str, dict[Box, None]] = defaultdict(dict)
@@ -143,11 +142,11 @@ class Replay(ReplayState):
         self.move(effects.gone, effects.come, effects.extent)
 
     def _tell(self, step: int) -> None:
-        now = perf_counter()
-        if self._progress is not None and now - self._told >= TOLD_EVERY_S:
-            self._told = now
+        moment = now()
+        if self._progress is not None and moment - self._told >= TOLD_EVERY_S:
+            self._told = moment
             stage = f"checking every byte, step {step + 1:,} of {len(self.program.steps):,}"
-            self._progress(Progress(stage, now - self._began))
+            self._progress(Progress(stage, moment - self._began))
 
     def run_one(self, item: Instruction) -> None:
         match item:

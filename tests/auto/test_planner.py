@@ -20,6 +20,7 @@ from planners.core.registry import planner
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT, WEIGHTS, weights_of
 from planners.simulator.aim import UNITS, Aim
+from tests.app.networks import beginning
 from tests.random_graphs import random_graph
 
 # Giving up may fall into a callback, which loses it; it comes again.
@@ -166,9 +167,10 @@ def test_the_badge_says_of_what_the_proof_is() -> None:
     assert replace(unproven, floor=0.0).badge == "best found"
 
 
+@pytest.mark.usefixtures("long_looks")
 def test_own_claims_are_weakened_where_the_aim_is_another() -> None:
-    graph = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
-    made = sp.plan(graph, "auto", "1MiB", time_limit=6, weights=COUNTED, processes=1)
+    graph = beginning("squeezenet1_1", "cat_1")
+    made = sp.plan(graph, "auto", "64KiB", time_limit=6, weights=COUNTED, processes=1)
     best = made.details.best
     assert best is not None
     assert (best.objective, best.proven) == ("latency", False)

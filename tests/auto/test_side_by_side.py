@@ -146,7 +146,8 @@ def few_forms(odd_planners: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "forms", lambda objective, weights: every)
 
 
-def test_what_goes_wrong_is_told_and_costs_nothing_else(few_forms: None) -> None:
+@pytest.mark.usefixtures("few_forms", "true_clock")  # What ends the hog is a clock.
+def test_what_goes_wrong_is_told_and_costs_nothing_else() -> None:
     graph = random_graph(3, 7, largest=30)
     asked: dict[str, Any] = {"objective": "latency", "weights": "counted", "time_limit": 12}
     made = sp.plan(graph, "auto", 400, processes=2, **asked)

@@ -164,6 +164,7 @@ def seconds_above(seed: int) -> list[float]:
     return found
 
 
+@pytest.mark.usefixtures("long_looks")
 def test_no_plan_takes_less() -> None:
     """Of networks whose last layers are larger than the memory, by any planner.
 
@@ -175,6 +176,7 @@ def test_no_plan_takes_less() -> None:
     assert min(above) < 1.3
 
 
+@pytest.mark.usefixtures("long_looks")
 def test_it_is_near_where_the_last_layer_is_large() -> None:
     """Nearly all of the weights behind a pooling: most of the seconds of a plan are proven."""
     torch.manual_seed(0)

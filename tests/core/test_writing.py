@@ -23,6 +23,7 @@ def test_what_is_longer_than_any_program_is_refused() -> None:
         refuse_too_long(MOST_WRITTEN + 1, "a larger budget")
 
 
+@pytest.mark.usefixtures("long_looks")
 def test_a_first_plan_that_is_too_slow_to_write_is_a_row_of_a_sweep(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -116,7 +116,7 @@ def late_weights() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
         nn.Flatten(),
         nn.Linear(16, 4000),
     ).eval()
-    return module, (torch.randn(1, 16, 48, 48),)
+    return module, (torch.randn(1, 16, 24, 24),)
 
 
 def machine_of(behind_bytes: int) -> sp.Machine:

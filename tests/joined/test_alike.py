@@ -121,7 +121,7 @@ def test_repeated_blocks_are_planned_once() -> None:
     module, inputs = Repeats().eval(), (torch.randn(1, 16, 24),)
     graph = sp.from_torch(module, inputs)
     machine = with_scratchpad(MACHINE, 4000)
-    builder = JoinedBuilder(graph, machine, 4000, "latency", Clock(600.0))
+    builder = JoinedBuilder(graph, machine, 4000, "latency", Clock(5.0))
     blocks = builder.blocks(250, 0.5)
     ranges = [(first, first + 3) for first in range(0, 12, 3)]
     if len({look_of_range(builder, *each) for each in ranges}) > 1:  # As the importer groups them.
@@ -148,7 +148,7 @@ def test_plans_of_repeated_blocks_are_executed() -> None:
     module, inputs = Repeats().eval(), (torch.randn(1, 16, 24),)
     graph = sp.from_torch(module, inputs)
     asked = {"weights": "counted", "time_limit": 4, "others": False}
-    for budget in (3000, 4000, 6000):
+    for budget in (3000, 6000):
         plan = sp.plan(graph, "joined", budget, objective="latency", **asked)
         assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
         ran = {word for step in plan.program.steps for word in step.replace("+", " ").split()}

@@ -117,7 +117,7 @@ def test_parameters_come_ahead_of_their_time_while_the_engine_waits() -> None:
     """Those of the last layer are larger than the scratchpad: they come when all else is done."""
     module, inputs = late_weights()
     graph = sp.from_torch(module, inputs)
-    plan = sp.plan(graph, "joined", 60_000, machine_of(1), 4, improve=False, **ALONE)
+    plan = sp.plan(graph, "joined", 20_000, machine_of(1), 4, improve=False, **ALONE)
     before = simulate(plan).makespan_s
     for behind_bytes, quicker in ((1, False), (64_000, True)):
         machine = machine_of(behind_bytes)

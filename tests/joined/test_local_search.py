@@ -21,7 +21,7 @@ from tests.joined.networks import graph_of
 
 def begun(budget: int, weights: str = "counted", limit_s: float = 40.0) -> tuple[Judge, Judged]:
     """The first joined program of a network, and what judges those near it."""
-    graph, machine = graph_of(side=24), load_machine("npu_small")
+    graph, machine = graph_of(side=16), load_machine("npu_small")
     chosen = JoinedOptions.of({"objective": "latency", "weights": weights, "others": False})
     aim = Aim("latency", ProblemFloors(graph, machine, weights), budget)
     builder = JoinedBuilder(

@@ -25,7 +25,7 @@ ASKED = {"objective": "latency", "weights": "counted", "time_limit": 4}
     ],
 )
 def test_plans_keep_to_wishes(budget: int, wishes: list[str]) -> None:
-    module, inputs = narrowing(side=32)
+    module, inputs = narrowing(side=24)
     graph = sp.from_torch(module, inputs)
     plan = sp.plan(graph, "joined", budget, wishes=wishes, **ASKED)
     assert plan.planner == "joined"
@@ -36,7 +36,7 @@ def test_plans_keep_to_wishes(budget: int, wishes: list[str]) -> None:
 
 
 def test_a_wish_changes_the_plan_and_makes_it_no_quicker() -> None:
-    graph = graph_of(side=32)
+    graph = graph_of(side=24)
     free = sp.plan(graph, "joined", 14_000, others=False, **ASKED)
     names = [op.name for op in graph.operators]
     asked = [f"{kind} {a} {b}" for kind in ("fuse", "split") for a, b in zip(names, names[1:])]

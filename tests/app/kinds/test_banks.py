@@ -30,6 +30,7 @@ from planners.joined.behind import of_program
 from planners.joined.build import JoinedProgram
 from planners.joined.judge import Judged
 from planners.simulator.aim import Aim
+from tests.app.networks import beginning
 from tests.joined.networks import late_weights, machine_of
 
 NAMES = ("dtcm", "sram", "psram")
@@ -125,8 +126,11 @@ def test_a_pinned_plan_of_one_memory_goes_beside_it() -> None:
     assert held.limit.location == below.limit.location == other.budget_bytes
 
 
+@pytest.mark.usefixtures("drawing")
 def test_a_file_of_the_page_has_each_memory() -> None:
-    html = page_html(seen_of(shown().plan))
+    graph = beginning("squeezenet1_1", "cat_1")
+    plan = sp.plan(graph, "cosma", "MR", machine="stm32h743_psram")
+    html = page_html(seen_of(plan))
     for name in NAMES:
         assert f">{name}</button>" in html
 
@@ -157,7 +161,7 @@ def both_ways() -> Shown:
     """A joined plan whose weights come ahead to a second memory."""
     graph, machine = sp.from_torch(*late_weights()), machine_of(64_000)
     options = {"objective": "latency", "weights": "counted", "others": False, "improve": False}
-    alone = sp.plan(graph, "joined", 60_000, machine_of(1), 6, **options)
+    alone = sp.plan(graph, "joined", 20_000, machine_of(1), 6, **options)
     aim = Aim("latency", ProblemFloors(graph, machine, "counted"), alone.budget_bytes)
     trace, none = sp.simulate(alone), cast(JoinedProgram, None)
     own = Judged(alone, trace, trace.makespan_s, none)
@@ -165,6 +169,7 @@ def both_ways() -> Shown:
     return show(json.dumps(of_program(own, ahead, machine, aim).plan.to_json()))
 
 
+@pytest.mark.usefixtures("long_looks")
 def test_a_joined_plan_shows_stretches_and_each_memory() -> None:
     plan, kind = both_ways(), kind_of(both_ways())
     assert kind.planner == "joined"
@@ -181,6 +186,8 @@ def test_a_joined_plan_shows_stretches_and_each_memory() -> None:
     assert all(plan.report.occupancy[s] >= max(h[s] for h in held.values()) for s in (0, 5, -1))
 
 
+@pytest.mark.usefixtures("long_looks")
+@pytest.mark.usefixtures("drawing")
 def test_files_and_plots_of_a_joined_plan_have_each_memory() -> None:
     plan = both_ways().plan
     html, notebook = page_html(seen_of(plan)), plan._repr_html_()

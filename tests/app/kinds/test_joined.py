@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
+import pytest
+
 import planners as sp
 from app.kinds.joined import JoinedKind
 from app.kinds.registry import kind_of, step_story
@@ -32,6 +34,7 @@ def shown() -> Shown:
     return from_wire(json.loads(json.dumps(to_wire(show(json.dumps(plan.to_json()))))))
 
 
+@pytest.mark.usefixtures("long_looks")
 def test_an_operator_says_how_it_runs_and_why() -> None:
     plan = shown()
     assert isinstance(kind_of(plan), JoinedKind)
@@ -98,9 +101,10 @@ def test_details_of_a_file_that_name_no_operator_are_left_out() -> None:
     assert stretches_of(other, shown().ran) == ()
 
 
+@pytest.mark.usefixtures("long_looks")
 def test_an_operator_that_runs_again_has_both_its_ranges_of_steps() -> None:
     _, _, graph = squeezing()
-    asked = {"objective": "traffic", "weights": "counted", "others": False, "time_limit": 6}
+    asked = {"objective": "traffic", "weights": "counted", "others": False, "time_limit": 40}
     made = sp.plan(graph, "joined", BUDGET, **asked)
     plan = from_wire(json.loads(json.dumps(to_wire(show(json.dumps(made.to_json()))))))
     told = [row["text"] for row in detail_rows(plan, operator_selection("conv2d_2"), {})]
@@ -110,5 +114,6 @@ def test_an_operator_that_runs_again_has_both_its_ranges_of_steps() -> None:
     assert step_story(plan, plan.steps - 1)
 
 
+@pytest.mark.usefixtures("long_looks")
 def test_the_exported_page_tells_it_too() -> None:
     assert "From here to" in page_html(seen_of(shown().plan))
