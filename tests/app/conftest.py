@@ -28,7 +28,9 @@ from app.session.first import first_shown
 from app.session.models import Models
 from app.session.session import Session
 from app.session.sweeping import sweep_budgets
+from tests.app.networks import beginning
 from tests.app.nursery import Nursery
+from tests.ilp_here import ilp_here
 
 EXTENSION = Path(__file__).with_name("extension")
 Until = Callable[[Callable[[], object]], None]
@@ -86,6 +88,21 @@ def nursery() -> Iterator[None]:
     yield
     process.subprocess = kept  # type: ignore[misc]
     made.close()
+
+
+@pytest.fixture(scope="session")
+def drawing() -> None:
+    """What Bokeh does once in a process, where a page is drawn first, is no test's own."""
+    from app.outputs.standalone import page_html, seen_of
+
+    page_html(seen_of(sp.plan(beginning("squeezenet1_1", "conv2d_1"))))
+
+
+@pytest.fixture
+def solver_here() -> Iterator[None]:
+    """Integer programs are solved in this process."""
+    with ilp_here():
+        yield
 
 
 @pytest.fixture

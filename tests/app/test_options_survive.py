@@ -24,6 +24,7 @@ from app.outputs.scripts import as_python, plan_as_python
 from planners.cli.main import app
 from planners.core.options import Spec
 from tests.app.networks import beginning
+from tests.plans import AMPLE_S
 from tests.random_graphs import random_graph
 
 WITH: dict[str, dict[str, Any]] = {
@@ -41,8 +42,6 @@ WITH: dict[str, dict[str, Any]] = {
 """What else is chosen for an option to have an effect."""
 LONG = ("auto.processes=4", "auto.processes=8")
 """As with two processes, with more of them; the rest of the variants are of the usual run."""
-LIMIT_S = 600
-"""Far above what any of these takes: the work ends it, and no clock."""
 
 
 def graph(planner: str, option: str) -> sp.Graph:
@@ -87,6 +86,7 @@ def opened(query: str) -> Problem:
     return Problem(**fields)
 
 
+@pytest.mark.usefixtures("solver_here")
 @pytest.mark.parametrize(("planner", "name", "value"), list(all_options()))
 def test_an_option_comes_back_from_address_plan_and_file(
     planner: str, name: str, value: Any, tmp_path: Path
@@ -96,7 +96,7 @@ def test_an_option_comes_back_from_address_plan_and_file(
     page = opened(to_query(asked, Look()))
     assert page.values_by_name() == asked.values_by_name()
     assert name not in why_not(page)
-    plan = sp.plan(graph(planner, name), planner, "4 MiB", time_limit=LIMIT_S, **options(page))
+    plan = sp.plan(graph(planner, name), planner, "4 MiB", time_limit=AMPLE_S, **options(page))
     plan.save(tmp_path / "plan.json")
     saved = sp.Plan.load(tmp_path / "plan.json")
     if planner == "auto":  # the plan is the winner's: what it was asked is kept with what was tried
@@ -118,6 +118,7 @@ def keyed_unusual(planner: str, chosen: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.usefixtures("solver_here")
 @pytest.mark.parametrize(("planner", "name", "value"), list(all_options()))
 def test_an_option_comes_from_the_command_line_into_the_script(
     planner: str, name: str, value: Any, tmp_path: Path
@@ -126,7 +127,7 @@ def test_an_option_comes_from_the_command_line_into_the_script(
     file, out = tmp_path / "graph.json", tmp_path / "plan.json"
     graph(planner, name).save(file)
     flags = ["plan", str(file), "--planner", planner, "--budget", "4MiB", "--out", str(out)]
-    flags += ["--time-limit", str(LIMIT_S)]
+    flags += ["--time-limit", str(AMPLE_S)]
     chosen = {**WITH.get(f"{planner}.{name}", {}), name: value}
     for option, given in chosen.items():
         flag = own[option].flag

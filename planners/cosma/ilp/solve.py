@@ -189,7 +189,8 @@ answer = {
     "x": None if found.x is None else found.x.tolist(),
     "bound": None if bound is None or not np.isfinite(bound) else float(bound),
 }
-open(sys.argv[2], "w").write(json.dumps(answer))
+with open(sys.argv[2], "w") as out:
+    json.dump(answer, out)
 """
 
 

@@ -1,8 +1,9 @@
 """Planners that take their time, as an extension of Spillway would bring them.
 
-`slow` counts to the time limit and stops when it is asked to; `stubborn` never listens and has a
-child process of its own; `liar` claims less than its plan takes; `greedy` takes more memory all the
-time, and `huge` asks for more than any machine has at once.
+`slow` counts to the time limit and stops when it is asked to; `patient` searches as COSMA does,
+with a bound that rises until it is stopped; `stubborn` never listens and has a child process of its
+own; `liar` claims less than its plan takes; `greedy` takes more memory all the time, and `huge`
+asks for more than any machine has at once.
 """
 
 from __future__ import annotations
@@ -42,6 +43,21 @@ def slow(graph: Any, machine: Any, budget: int, options: SlowOptions, progress: 
         time.sleep(options.pause / 1000)
     shared = {"parameters": options.parameters, "time_limit": 10.0}
     return cosma(graph, machine, budget, shared, None)
+
+
+def patient(
+    graph: Any, machine: Any, budget: int, options: Mapping[str, Any], progress: Any
+) -> Any:
+    """COSMA's search for the best order, held where it first reports until a stop is asked."""
+
+    def hold(moment: Progress) -> bool:
+        bound = moment.bound_bytes or 0
+        while progress(replace(moment, bound_bytes=bound)) is not False:
+            bound += 1024
+            time.sleep(0.1)
+        return False
+
+    return cosma(graph, machine, budget, {"schedule": "joint", "time_limit": 600.0}, hold)
 
 
 def stubborn(

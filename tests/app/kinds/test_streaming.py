@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -27,15 +28,20 @@ from app.views.panels.tables import detail_rows, live_rows, live_title
 from app.widgets.palette import LIGHT
 from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
+from tests import plans
 
+network = cache(lambda: sp.load(MODEL, bytes_per_element=4))
 MODEL, MACHINE, ROOMY = "yolov4", "jetson_xavier_980pro", "1 GiB"
 
 
 def plan_of(pipeline: str, budget: Any = ROOMY, **options: Any) -> Shown:
-    """A plan as it comes out of a worker."""
-    graph = sp.load(MODEL, bytes_per_element=4)
-    given = {"pipeline": pipeline, **options}
-    plan = sp.plan(graph, "streaming", budget, machine=MACHINE, **given)
+    """A plan as it comes out of a worker, made once."""
+    return planned(budget, pipeline=pipeline, **options)
+
+
+@cache
+def planned(budget: Any, **options: Any) -> Shown:
+    plan = plans.plan_of(network(), "streaming", budget, MACHINE, **options)
     return from_wire(json.loads(json.dumps(to_wire(show(json.dumps(plan.to_json()))))))
 
 

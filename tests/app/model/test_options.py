@@ -33,6 +33,7 @@ from app.views.panels.planner_options import PlannerOptions
 from planners.core.graph import Graph, Operator, Tensor
 from planners.cosma.options import CosmaOptions
 from planners.study.budgets import plain_budget
+from tests.plans import AMPLE_S
 
 CHOICES = ("schedule", "objective", "method", "replacement")
 
@@ -61,11 +62,12 @@ def distinct_options() -> list[dict[str, Any]]:
     return list(found.values())
 
 
+@pytest.mark.usefixtures("solver_here")
 @pytest.mark.parametrize(
     "sent", distinct_options(), ids=lambda sent: "-".join(map(str, sent.values()))
 )
 def test_the_planner_takes_whatever_can_be_chosen(sent: dict[str, Any]) -> None:
-    plan = sp.plan(diamond(), budget="MR", time_limit=30, **sent)
+    plan = sp.plan(diamond(), budget="MR", time_limit=AMPLE_S, **sent)
     sp.check(plan)
     for name, value in sent.items():
         if value != "auto":

@@ -138,22 +138,25 @@ def test_a_planner_that_claims_what_is_not_so_is_not_believed(session: Session, 
     assert not session.stale
 
 
-def test_any_name_may_be_tried_and_the_answer_says_what_is_wrong(
-    session: Session, until: Any
-) -> None:
-    before = session.work.shown
-    for name, line in (
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
         ("resnet5O", "did you mean 'resnet50'"),
         ("timm:nasnetlarge", "timm:nasnetalarge"),
         ("/etc/passwd", "no model's name"),
         ("../graph.json", "no model's name"),
-    ):
-        session.change(model=name)
-        assert session.stale
-        assert session.work.planning
-        settle(session, until)
-        assert line in session.work.notice
-        assert session.work.shown is before
+    ],
+)
+def test_any_name_may_be_tried_and_the_answer_says_what_is_wrong(
+    session: Session, until: Any, name: str, line: str
+) -> None:
+    before = session.work.shown
+    session.change(model=name)
+    assert session.stale
+    assert session.work.planning
+    settle(session, until)
+    assert line in session.work.notice
+    assert session.work.shown is before
 
 
 def test_an_input_shape_is_planned_and_a_number_is_a_batch(session: Session, until: Any) -> None:

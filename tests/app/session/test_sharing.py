@@ -26,21 +26,22 @@ from app.widgets.palette import LIGHT
 from app.widgets.rows import Browser
 from planners.allocation.csv_io import read_lifetimes
 from planners.core.pages import plan_text_in
+from tests.app.networks import beginning
+from tests.plans import plan_of
 
 Until = Callable[[Callable[[], object]], None]
-PLANS: dict[str, tuple[str, int, dict[str, Any]]] = {
-    "cosma": ("squeezenet1_1", 64, {"budget": "MR"}),
-    "fusion": ("squeezenet1_1", 64, {"budget": 80 * 1024}),
-    "overlap": ("mcunet_vww1", 32, {"budget": "64KB", "machine": "stm32f411"}),
-    "streaming": ("squeezenet1_1", 64, {"budget": "4MiB"}),
+PLANS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "cosma": ("squeezenet1_1", "cat_1", {"budget": "MR"}),
+    "fusion": ("squeezenet1_1", "cat_1", {"budget": 12 * 1024}),
+    "overlap": ("mcunet_vww1", "conv2d_9", {"budget": "64KB", "machine": "stm32f411"}),
+    "streaming": ("squeezenet1_1", "cat_1", {"budget": "4MiB"}),
 }
 
 
 @pytest.fixture(scope="module", params=PLANS)
 def plan_shown(request: pytest.FixtureRequest) -> Shown:
-    model, side, asked = PLANS[request.param]
-    graph = sp.load(model, input_shape=[[1, 3, side, side]])
-    return seen_of(sp.plan(graph, planner=request.param, time_limit=10, **asked)).shown
+    model, last, asked = PLANS[request.param]
+    return seen_of(plan_of(beginning(model, last), request.param, **asked)).shown
 
 
 def rows(text: str) -> list[dict[str, str]]:

@@ -282,7 +282,7 @@ def test_a_wish_of_a_name_that_is_none_is_one_line(session: Session, until: Any)
 
 
 def test_groups_are_split_where_it_is_wished(session: Session, until: Any) -> None:
-    session.change(model="squeezenet1_1", input_shape="1x3x64x64", planner="fusion", budget="96KiB")
+    session.change(model="squeezenet1_1", input_shape="1x3x32x32", planner="fusion", budget="32KiB")
     settle(session, until)
     before = session.work.shown
     group = next(group for group in before.groups if len(group.operators) > 1)

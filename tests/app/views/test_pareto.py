@@ -332,7 +332,9 @@ def test_a_sweep_that_is_asked_before_the_network_is_there_waits_for_it(
 ) -> None:
     session = Session(pool)
     session.open({}, {})
-    session.change(model="mcunet_vww1", input_shape="1x3x64x64", planner="fusion", budget="24 KiB")
+    session.change(
+        model="squeezenet1_1", input_shape="1x3x32x32", planner="fusion", budget="24 KiB"
+    )
     assert not session.same_network
     session.sweeps.start(("fusion",), wide=False)
     assert session.sweeps.busy
