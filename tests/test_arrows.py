@@ -270,6 +270,12 @@ def test_the_reader_sees_all_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {name for name, for_types in imports(file) if for_types} == {"f"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def all_read() -> None:
+    """All sources are read once, for all tests."""
+    arrows()
+
+
 def test_modules_in_tables_of_what_is_imported_on_use_are_arrows() -> None:
     assert arrows().has_edge("planners/cosma/__init__.py", "planners/cosma/planner.py")
     assert arrows().has_edge("planners/cli/main.py", "planners/cli/plan.py")

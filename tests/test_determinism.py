@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ASKS = """
 import hashlib, json, multiprocessing, sys
 import planners as sp
@@ -81,8 +83,15 @@ def answers(place: Path, how: str, hashes: str, threads: str) -> dict[str, str]:
     return found
 
 
-def test_a_plan_is_the_same_in_every_process(tmp_path: Path) -> None:
-    alone = answers(tmp_path, "alone", "0", "1")
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What a process finds that has one thread."""
+    return answers(tmp_path_factory.mktemp("alone"), "alone", "0", "1")
+
+
+@pytest.mark.parametrize(("how", "hashes", "threads"), [("alone", "1", "4"), ("pool", "2", "2")])
+def test_a_plan_is_the_same_in_every_process(
+    alone: dict[str, str], tmp_path: Path, how: str, hashes: str, threads: str
+) -> None:
     assert len(set(alone.values())) > len(alone) / 2
-    assert answers(tmp_path, "alone", "1", "4") == alone
-    assert answers(tmp_path, "pool", "2", "2") == alone
+    assert answers(tmp_path, how, hashes, threads) == alone

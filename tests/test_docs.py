@@ -22,13 +22,20 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
-def test_the_site_builds(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation, built."""
     pytest.importorskip("mkdocstrings")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "api.html").read_text(encoding="utf-8")
+    return folder
+
+
+def test_the_site_builds(site: Path) -> None:
+    page = (site / "api.html").read_text(encoding="utf-8")
     assert "Plan a graph on a machine within a budget." in page
     foreign = re.findall(r'(?:src|href)="(https?://[^"]+\.(?:js|css|woff2?))"', page)
     assert not foreign

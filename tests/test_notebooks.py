@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 IN_A_KERNEL = ("03_outputs_over_inputs", "08_a_planner_of_your_own")
-PLANS_FOR_MINUTES = ("09_a_design_review",)
+PLANS_FOR_MINUTES = ("09_a_design_review", "11_all_in_one_plan")
 WRITES_A_PAGE = ("06_what_if", 15)
 """A cell that writes the page of a whole network: `tests/app/outputs` writes small ones."""
 IMPORTED = "import holoviews, planners.importers.torch.reader, torch._dynamo"

@@ -158,11 +158,20 @@ def test_the_readme_has_the_two_commands() -> None:
     assert "python3 run.py tests" in lines
 
 
-def test_the_snippets_in_the_readme_run(tmp_path: Path) -> None:
+def snippets_of_the_readme() -> list[str]:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    first, own = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    found: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return found
+
+
+def test_the_first_snippet_in_the_readme_runs(tmp_path: Path) -> None:
+    first, _ = snippets_of_the_readme()
     assert _printed(first, tmp_path).startswith(("optimal", "feasible"))
     assert (tmp_path / "plan.json").exists()
+
+
+def test_the_planner_in_the_readme_runs(tmp_path: Path) -> None:
+    _, own = snippets_of_the_readme()
     assert float(_printed(own, tmp_path)) == 0
     assert len(own.strip().split("\n\n")[-1].splitlines()) == 3
 

@@ -95,12 +95,19 @@ def test_the_command_line_is_whole(installed: Path, tmp_path: Path) -> None:
     assert "mcunet_vww1" in spillway(installed, tmp_path, "models")
 
 
-def test_a_plan_is_made_and_shown(installed: Path, tmp_path: Path) -> None:
-    out = str(tmp_path / "plan.json")
-    told = spillway(installed, tmp_path, "plan", "squeezenet1_1", "--out", out, "--json")
+@pytest.fixture(scope="module")
+def made(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plan, in its file."""
+    folder = tmp_path_factory.mktemp("made")
+    out = folder / "plan.json"
+    told = spillway(installed, folder, "plan", "squeezenet1_1", "--out", str(out), "--json")
     assert json.loads(told)["status"] == "optimal"
-    run(sys.executable, "-c", SHOWN, str(installed), out, cwd=tmp_path, site=installed)
-    assert (tmp_path / "page.html").stat().st_size > 100_000
+    return out
+
+
+def test_a_plan_is_shown(installed: Path, made: Path) -> None:
+    run(sys.executable, "-c", SHOWN, str(installed), str(made), cwd=made.parent, site=installed)
+    assert made.with_name("page.html").stat().st_size > 100_000
 
 
 def test_a_planner_of_ones_own_runs_by_the_imports_that_were_documented(

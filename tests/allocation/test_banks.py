@@ -13,7 +13,7 @@ from planners.allocation.problem.model import Lifetime, load_lower_bound
 from planners.core.errors import BadInput
 from tests.allocation.all_ways import least
 
-CASES = 1000
+CASES, BLOCKS = 250, 4
 
 
 def drawn(rng: Random) -> BankProblem:
@@ -48,8 +48,9 @@ def checked(problem: BankProblem, found: Banked) -> None:
     assert all(b <= t for b, t in zip(found.bounds, found.touched, strict=True))
 
 
-def test_a_thousand_small_cases_against_all_assignments_and_addresses() -> None:
-    rng = Random(6)
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_a_thousand_small_cases_against_all_assignments_and_addresses(block: int) -> None:
+    rng = Random(6 + block)
     seen = {"placed": 0, "infeasible": 0}
     for _ in range(CASES):
         problem = drawn(rng)
@@ -61,7 +62,7 @@ def test_a_thousand_small_cases_against_all_assignments_and_addresses() -> None:
         assert found.proven, problem
         assert problem.cost(found.places) == best, problem
         checked(problem, found)
-    assert min(seen.values()) > 50
+    assert min(seen.values()) > 10
 
 
 def network(seed: int, count: int = 40) -> list[Lifetime]:

@@ -23,7 +23,15 @@ def named(task: Any) -> str:
     return str(task.name)
 
 
-@pytest.mark.parametrize("task", assignments(), ids=named)
+LONG = ("fused", "over-the-input", "quickest")
+"""Of whole networks, planned for many seconds."""
+EVERY = [
+    pytest.param(task, marks=pytest.mark.long if task.name in LONG else ())
+    for task in assignments()
+]
+
+
+@pytest.mark.parametrize("task", EVERY, ids=named)
 def test_the_teachers_answer_passes(task: Any) -> None:
     verdict = judge(task, solution(task))
     assert verdict.passed, verdict.says

@@ -13,11 +13,12 @@ import planners as sp
 from planners.allocation.csv_io import read_lifetimes
 from planners.cli import export as cli_export
 from planners.cli import main
+from tests.app.networks import beginning
 
 
 @pytest.fixture(scope="module")
 def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    graph = sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]])
+    graph = beginning("squeezenet1_1", "cat_1")
     path = tmp_path_factory.mktemp("plans") / "plan.json"
     sp.plan(graph, budget="MR", time_limit=10).save(path)
     return path

@@ -16,7 +16,7 @@ from tests.cosma.brute_force import optimum, optimum_by_size
 from tests.cosma.small_cases import CROWDED, Case, crowded_case, small_case
 
 CASES = int(os.environ.get("SPILLWAY_CASES", cases(50)))
-BLOCK = 50
+BLOCK = 10
 BLOCKS = range(-(-CASES // BLOCK))
 
 

@@ -160,7 +160,7 @@ def test_a_dying_solver_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("schedule", ["default", "mpmf", "joint"])
 def test_out_of_time_is_a_plan_under_a_true_bound(schedule: str) -> None:
-    graph = random_graph(3, 40, largest=99)
+    graph = random_graph(3, 30, largest=99)
     plan = sp.plan(graph, method="ilp", schedule=schedule, time_limit=0.5)
     sp.check(plan)
     best = sp.plan(graph, schedule=schedule).claims

@@ -113,7 +113,7 @@ def test_the_tightest_packing_is_valid_and_its_bound_true(items: list[Lifetime])
 
 
 @given(SEEDS, st.integers(3, 25), st.sampled_from(["default", "mpmf", "joint", "dnc"]))
-@settings(max_examples=cases(30))
+@settings(max_examples=cases(12))
 def test_less_time_never_costs_traffic(seed: int, operators: int, order: str) -> None:
     graph = random_graph(seed, operators, largest=99)
     plain = sp.plan(graph, schedule=order)

@@ -12,6 +12,7 @@ from bokeh.plotting import figure
 import planners as sp
 from planners.core.units import format_bytes
 from planners.plots.style import MOST, largest
+from tests.plans import plan_of
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def plan() -> sp.Plan:
 @pytest.fixture(scope="module")
 def fused() -> sp.Plan:
     graph = sp.load("mobilenet_v2")
-    return sp.plan(graph, planner="fusion", budget="256KiB", time_limit=20)
+    return plan_of(graph, "fusion", "256KiB")
 
 
 def drawn(view: Any) -> Any:

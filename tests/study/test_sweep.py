@@ -9,7 +9,9 @@ import pickle
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -144,16 +146,26 @@ def test_a_process_that_is_killed_while_it_has_nothing_to_do_is_replaced() -> No
         assert workers.submit(os.getpid).result() != idle
 
 
-def test_dask_makes_the_same_table_though_a_worker_is_killed() -> None:
-    """Two workers, one of them killed while it plans: its plans are made by the other."""
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """Two workers of Dask, which have imported the library."""
     from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as two,
+        Client(two) as client,
+    ):
+        client.run(import_module, "planners.study.sweep")
+        yield two
+
+
+def test_dask_makes_the_same_table_though_a_worker_is_killed(cluster: Any) -> None:
+    """Two workers, one of them killed while it plans: its plans are made by the other."""
+    from distributed import Client
 
     graphs = [random_graph(seed, 9, largest=30) for seed in range(6)]
     here = sp.sweep(graphs, budgets=["MR", "MP"])
-    with (
-        LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster) as client,
-    ):
+    with Client(cluster) as client:
         victim = next(iter(cluster.workers.values()))
         rows: list[str] = []
 
