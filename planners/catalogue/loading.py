@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planners.catalogue import cache, names, vmcu
-from planners.catalogue.timm_names import timm_names
 from planners.core.element_types import Width
 from planners.core.errors import BadInput, Cancelled, ImportFailed, UnknownName
 from planners.core.files import read_json
@@ -217,8 +216,11 @@ def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:
         return None if given is None else _checked(name, given, ((1, 3, 224, 224),))
     every = (*names.CATALOGUE, *names.TIMM_SUGGESTED)
     if name not in every:
-        known = [f"timm:{name}"] if name in timm_names() else []
         from difflib import get_close_matches
+
+        from planners.catalogue.timm_names import timm_names
+
+        known = [f"timm:{name}"] if name in timm_names() else []
 
         near = known or get_close_matches(name.lower(), every, n=3)
         raise UnknownName("model", name, near, "models() lists them; timm:NAME and files load too")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from planners.core.details import Details
-from planners.core.details.streamed import StreamedParameters
 from planners.core.display import Displayed, Fact
 from planners.core.errors import BadInput
 from planners.core.files import read_plan_json, write_json
@@ -18,6 +17,9 @@ from planners.core.program import Program
 from planners.core.program_json import program_from_json, program_to_json
 from planners.core.times import GivenTimes, times_of_older
 from planners.core.units import format_bytes
+
+if TYPE_CHECKING:
+    from planners.core.details.streamed import StreamedParameters
 
 Status = Literal["optimal", "feasible"]
 FORMAT = "spillway-plan"

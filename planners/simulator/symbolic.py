@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from planners.core.access import needs, reduced, share_of_macs
 from planners.core.boxes import joined, uncovered
@@ -38,9 +39,11 @@ from planners.core.progress import Progress, ProgressCallback, now
 from planners.simulator.ground.engines import Engines
 from planners.simulator.ground.replayed import Replayed
 from planners.simulator.loop_affine import NotProven
-from planners.simulator.loop_proof import Around, LoopEffects, later_rounds
 from planners.simulator.state import ReplayState, name_of
 from planners.simulator.unfinished import Unfinished
+
+if TYPE_CHECKING:
+    from planners.simulator.loop_proof import LoopEffects
 
 TOLD_EVERY_S = 0.2
 FEW_ROUNDS = 4  # of which nothing is gained
@@ -113,6 +116,8 @@ class Replay(ReplayState):
         effects, size = None, size_of(loop.body)
         stake = size + len(self.resident)
         if loop.count >= FEW_ROUNDS and size and stake <= self._spared:
+            from planners.simulator.loop_proof import Around, later_rounds
+
             self._spared -= stake
             around = Around(self, self.operators, self.engines, self.program.counts_parameters)
             with suppress(NotProven, InvalidPlan):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planners.core.details.joined import JoinedStretch
-from planners.core.details.pool import CircularPool
-from planners.core.details.streamed import StreamedParameters
 from planners.core.errors import BadInput
 from planners.core.records import KEY, SPARSE, plain, read, read_value
 
-Carried: TypeAlias = CircularPool | StreamedParameters
+if TYPE_CHECKING:  # Most plans carry neither.
+    from planners.core.details.pool import CircularPool
+    from planners.core.details.streamed import StreamedParameters
+
+Carried: TypeAlias = "CircularPool | StreamedParameters"
 POOL = ("layout", "front", "modulos")
 STREAMING, TRIED, MOVES, LATENCY = "streaming", "auto", "by_hand", "latency"
 BEST = "best_of_all"
@@ -136,11 +138,19 @@ class Details:
     @property
     def pool(self) -> CircularPool | None:
         """The circular pool that the plan runs in."""
+        if self.carried is None:
+            return None
+        from planners.core.details.pool import CircularPool
+
         return self.carried if isinstance(self.carried, CircularPool) else None
 
     @property
     def streamed(self) -> StreamedParameters | None:
         """How the plan's parameters stream."""
+        if self.carried is None:
+            return None
+        from planners.core.details.streamed import StreamedParameters
+
         return self.carried if isinstance(self.carried, StreamedParameters) else None
 
     def to_json(self) -> dict[str, Any]:
@@ -177,8 +187,12 @@ def _details(data: Any) -> Details:
     carried: Carried | None = None
     taken: tuple[str, ...] = OWN
     if POOL[0] in data:
+        from planners.core.details.pool import CircularPool
+
         carried, taken = read(CircularPool, data, ""), (*OWN, *POOL)
     elif STREAMING in data:
+        from planners.core.details.streamed import StreamedParameters
+
         carried = read(StreamedParameters, data[STREAMING], STREAMING)
     return Details(
         carried,
