@@ -149,8 +149,8 @@ class SharedPage:
     opened. A journey that fails takes the page with it: the next one opens another.
     """
 
-    def __init__(self, browser: Browser, server: str) -> None:
-        self._browser, self._server = browser, server
+    def __init__(self, browser: Browser, server: str, **context: Any) -> None:
+        self._browser, self._server, self._context = browser, server, context
         self._page: Page | None = None
         self._turn = 0
         self.wrong: list[str] = []
@@ -158,7 +158,7 @@ class SharedPage:
     def open(self) -> Page:
         """A new page, with the first plan, and no link in its address."""
         self.close()
-        self._page = self._browser.new_context().new_page()
+        self._page = self._browser.new_context(**self._context).new_page()
         self.wrong, self._turn = watch(self._page), 0
         return opened(self._page, self._server)
 
@@ -206,10 +206,10 @@ DROP = """(link) => {
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """A journey that fails may leave anything behind: nobody goes on from there."""
     report: Any = yield
-    shared = getattr(item, "funcargs", {}).get("shared_page")
-    if report.failed and shared is not None:
-        report.sections.append(("Wrong in the browser", "\n".join(shared.wrong)))
-        shared.close()
+    for shared in getattr(item, "funcargs", {}).values() if report.failed else ():
+        if isinstance(shared, SharedPage):
+            report.sections.append(("Wrong in the browser", "\n".join(shared.wrong)))
+            shared.close()
     return report
 
 

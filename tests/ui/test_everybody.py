@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.axe import violations
-from tests.ui.conftest import PATIENCE_MS, Open, visiting
+from tests.ui.conftest import SMALL, SharedPage
 
 FOCUSED = """() => {
   let at = document.activeElement;
@@ -28,24 +28,21 @@ WHITE = (
 
 
 @pytest.fixture(scope="module")
-def visit(browser: Browser, server: str) -> Iterator[Open]:
-    """A visitor whose system is dark."""
-    context = browser.new_context(color_scheme="dark")
-    with visiting(context.new_page(), server) as opened:
-        yield opened
-    context.close()
+def dark(browser: Browser, server: str) -> Iterator[SharedPage]:
+    """The page of a visitor whose system is dark; its link leads to a small plan."""
+    page = SharedPage(browser, server, color_scheme="dark")
+    yield page
+    page.close()
 
 
-@pytest.fixture(scope="module")
-def small(visit: Open) -> Page:
-    """A small plan, for the journeys that go on from one another."""
-    page: Page = visit("?v=1&model=squeezenet1_1&input_shape=1x3x64x64")
-    expect(page.locator(".card.name")).to_contain_text("squeezenet1_1", timeout=PATIENCE_MS)
-    return page
+@pytest.fixture
+def small(dark: SharedPage) -> Iterator[Page]:
+    yield dark.go(SMALL)
+    assert dark.wrong == []
 
 
-def test_a_dark_system_has_a_dark_page_and_a_button_turns_it(small: Page) -> None:
-    page = small
+def test_a_dark_system_has_a_dark_page_and_a_button_turns_it(dark: SharedPage) -> None:
+    page = dark.open()
     page.wait_for_function(WHITE, arg=False)
     page.evaluate("window.loaded = 'once'")
     page.locator("#theme-button").click()
@@ -53,6 +50,16 @@ def test_a_dark_system_has_a_dark_page_and_a_button_turns_it(small: Page) -> Non
     assert page.evaluate("window.loaded") == "once"
     expect(page).to_have_url(re.compile("theme=default"))
     expect(page.locator("#theme-button")).to_have_attribute("aria-pressed", "false")
+    assert dark.wrong == []
+
+
+def turn(page: Page, theme: str) -> None:
+    """Have the page light (`default`) or dark."""
+    button, is_dark = page.locator("#theme-button"), str(theme == "dark").lower()
+    if button.get_attribute("aria-pressed") != is_dark:
+        button.click()
+    expect(button).to_have_attribute("aria-pressed", is_dark)
+    page.wait_for_function(WHITE, arg=theme != "dark")
 
 
 def test_all_that_tab_reaches_shows_it(small: Page) -> None:
@@ -94,12 +101,12 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
 
 def test_axe_has_nothing_against_the_page_light_and_dark(small: Page) -> None:
     page = small
+    turn(page, "default")
     assert violations(page) == []
     page.locator(".live tr.tap").first.click()
     page.keyboard.press("w")
-    expect(page.locator(".what-if").first).to_be_visible(timeout=PATIENCE_MS)
-    page.locator("#theme-button").click()
-    page.wait_for_function(WHITE, arg=False)
+    expect(page.locator(".what-if").first).to_be_visible()
+    turn(page, "dark")
     assert violations(page) == []
     page.keyboard.press("?")
     expect(page.locator("#pn-Modal")).to_contain_text("Glossary")
@@ -107,29 +114,31 @@ def test_axe_has_nothing_against_the_page_light_and_dark(small: Page) -> None:
     page.keyboard.press("Escape")
     page.locator(".budget-typed input").fill("2 KiB")
     page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_contain_text("No plan fits")
     assert violations(page) == []
 
 
 @pytest.mark.parametrize("theme", ["default", "dark"])
-def test_axe_has_nothing_against_planners_compared_and_a_lecture(visit: Open, theme: str) -> None:
-    page = visit(f"?v=1&model=squeezenet1_1&input_shape=1x3x64x64&planner=fusion&theme={theme}")
-    expect(page.locator(".card.name")).to_contain_text("squeezenet1_1", timeout=PATIENCE_MS)
+def test_axe_has_nothing_against_planners_compared_and_a_lecture(
+    dark: SharedPage, theme: str
+) -> None:
+    page = dark.go(f"{SMALL}&planner=fusion")
+    turn(page, theme)
     found = {"fusion": violations(page)}
     page.keyboard.press("s")
     page.locator(".open-compare button").click()
     page.locator(".budget-typed input").fill("2 MiB")
     page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".comparison .totals")).to_contain_text("%", timeout=PATIENCE_MS)
+    expect(page.locator(".comparison .totals")).to_contain_text("%")
     found["comparison"] = violations(page)
     page.locator(".close-comparison button").click()
     page.locator(".pareto-box").scroll_into_view_if_needed()
     page.locator(".all-planners button").click()
-    expect(page.locator(".planners .buys tr.tap").first).to_be_visible(timeout=2 * PATIENCE_MS)
+    expect(page.locator(".planners .buys tr.tap").first).to_be_visible()
     found["all planners"] = violations(page)
     page.locator(".close-planners button").click()
     page.keyboard.press("p")
-    expect(page.locator(".presenter-bar h1")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".presenter-bar h1")).to_be_visible()
     expect(page.locator(".pace select")).to_have_attribute("aria-label", "pace")
     found["presenter"] = violations(page)
     page.keyboard.press("Escape")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import PATIENCE_MS
+from tests.ui.conftest import Go
 
 FUSED = "?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB"
 TABS = "all.find(m => m.type === 'ColumnDataSource' && m.data.room)"
@@ -27,25 +26,17 @@ def models(page: Page, expression: str) -> Any:
     )
 
 
-@pytest.fixture(scope="module")
-def fused(open_for_all: Any) -> Page:
-    """Fused groups on screen, for journeys that go on from one another and end at other budgets."""
-    page: Page = open_for_all(FUSED)
-    expect(page.locator(".card.name")).to_contain_text("groups", timeout=PATIENCE_MS)
-    return page
-
-
 def colours(page: Page) -> list[str]:
     """The colours of the tabs, which tell the groups apart."""
     found: list[str] = models(page, f"[...{TABS}.data.fill]")
     return found
 
 
-def test_fused_groups_are_chosen_and_shown(open_page: Any) -> None:
-    page = open_page("?v=1&model=squeezenet1_0&budget=MR")
+def test_fused_groups_are_chosen_and_shown(go: Go) -> None:
+    page = go("?v=1&model=squeezenet1_0&budget=MR")
     expect(page.locator(".baseline select")).to_be_hidden()
     page.locator(".planner select").select_option(label="Optimus: fused groups")
-    expect(page.locator(".card.name")).to_contain_text("groups", timeout=PATIENCE_MS)
+    expect(page.locator(".card.name")).to_contain_text("groups")
     expect(page.locator(".baseline select")).to_be_visible()
     expect(page.locator(".planner-words")).to_contain_text("cannot have them left out")
     expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Tile \d+ of \d+ of g"))
@@ -56,17 +47,17 @@ def test_fused_groups_are_chosen_and_shown(open_page: Any) -> None:
     assert again is not None
     assert limit["x"] >= again["x"]
     page.locator(".baseline select").select_option(label="no fusion")
-    expect(page.locator(".card.name")).to_contain_text("38 groups", timeout=PATIENCE_MS)
+    expect(page.locator(".card.name")).to_contain_text("38 groups")
     expect(page.locator(".card.badge")).to_contain_text("heuristic")
     expect(page).to_have_url(re.compile("baseline=no_fusion"))
 
 
-def test_a_group_says_why_its_neighbours_are_others(fused: Page) -> None:
-    page = fused
+def test_a_group_says_why_its_neighbours_are_others(go: Go) -> None:
+    page = go(FUSED)
     models(page, f"{TABS}.selected.indices = [{TABS}.data.group.indexOf(1)]")
     expect(page).to_have_url(re.compile("selection=group%3Ag1"))
     details = page.locator(".details")
-    expect(details).to_contain_text("why not fused with", timeout=PATIENCE_MS)
+    expect(details).to_contain_text("why not fused with")
     expect(details).to_contain_text(re.compile("does not fit: needs|costs .* more|comes back by"))
     expect(page.locator(".story tr").first).to_contain_text("Tile 1 of")
     details.locator("tr.tap", has_text="g0").first.click()
@@ -77,36 +68,37 @@ def test_a_group_says_why_its_neighbours_are_others(fused: Page) -> None:
     expect(page).not_to_have_url(re.compile("selection=group"))
 
 
-def test_groups_follow_the_budget_at_once_and_the_program_after(fused: Page) -> None:
-    page = fused
-    expect(page.locator(".budget-ticks")).to_contain_text("least", timeout=PATIENCE_MS)
+def test_groups_follow_the_budget_at_once_and_the_program_after(go: Go) -> None:
+    page = go(FUSED)
+    expect(page.locator(".budget-ticks")).to_contain_text("least")
     before, handle = colours(page), page.locator(".budget-slider .noUi-handle").bounding_box()
     assert handle is not None
     x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + 60, y, steps=6)
-    expect(page.locator(".cards .preview")).to_be_visible(timeout=PATIENCE_MS)
+    size = page.locator(".budget-typed input")
+    for right in (30, 60):  # the handle says one size for each move
+        last = size.input_value()
+        page.mouse.move(x + right, y)
+        expect(size).not_to_have_value(last)
+        expect(page.locator(".cards .preview")).to_be_visible()
+        expect(page.locator(".progress")).to_contain_text(f"groups at {size.input_value()}")
     expect(page.locator(".card.groups")).to_contain_text("fused groups")
     expect(page.locator(".progress")).to_contain_text("let go to have the program")
     expect(page).to_have_url(re.compile(r"budget=128\+KiB"))
     assert colours(page) != before
-    page.wait_for_timeout(1500)  # the last of the answers
-    size = page.locator(".budget-typed input").input_value()
-    expect(page.locator(".progress")).to_contain_text(f"groups at {size}")
     previewed = page.locator(".card.traffic b").inner_text()
     page.mouse.up()
-    expect(page.locator(".cards .preview")).to_be_hidden(timeout=PATIENCE_MS)
+    expect(page.locator(".cards .preview")).to_be_hidden()
     expect(page.locator(".card.traffic b")).to_have_text(previewed)
     expect(page).not_to_have_url(re.compile(r"budget=128\+KiB"))
 
 
-def test_a_budget_that_no_tile_fits_names_the_least(open_page: Any) -> None:
-    page = open_page(FUSED)
-    expect(page.locator(".card.name")).to_contain_text("groups", timeout=PATIENCE_MS)
+def test_a_budget_that_no_tile_fits_names_the_least(go: Go) -> None:
+    page = go(FUSED)
     page.locator(".budget-typed input").fill("2 KiB")
     page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_contain_text("No plan fits")
     page.locator(".nearest button").click()
-    expect(page.locator(".message")).to_be_hidden(timeout=PATIENCE_MS)
-    expect(page.locator(".card.peak")).to_contain_text("100%", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_be_hidden()
+    expect(page.locator(".card.peak")).to_contain_text("100%")

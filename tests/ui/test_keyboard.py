@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import PATIENCE_MS
+from tests.ui.conftest import Open
 
 MOST = 400
 WITHIN = """(css) => {
@@ -27,19 +26,19 @@ def tab_to(page: Page, css: str, key: str = "Tab") -> int:
     raise AssertionError(f"{css} is not reached within {MOST} times {key}")
 
 
-def test_the_five_minutes_of_the_readme_without_a_mouse(open_page: Any) -> None:
+def test_the_five_minutes_of_the_readme_without_a_mouse(open_page: Open) -> None:
     page = open_page("?swept=%5B%22cosma%22%2C%22fusion%22%5D")
     expect(page.locator(".verdict")).to_contain_text("mobilenet_v2 does not fit")
     pressed = tab_to(page, ".planner")
     page.keyboard.type("COSMA")
-    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
-    expect(page.locator(".ways-out")).to_contain_text("Plan with fusion", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_contain_text("No plan fits")
+    expect(page.locator(".ways-out")).to_contain_text("Plan with fusion")
     page.keyboard.press("Escape")
     page.keyboard.press("a")
     rows = page.locator(".planners .buys tr.tap")
-    expect(rows.first).to_be_visible(timeout=2 * PATIENCE_MS)
-    expect(page.locator(".planners .answer")).to_contain_text("buys", timeout=2 * PATIENCE_MS)
+    expect(rows.first).to_be_visible()
+    expect(page.locator(".planners .answer")).to_contain_text("buys")
     pressed += tab_to(page, ".buys")
     print(f"Tab {pressed} times")
     page.keyboard.press("Enter")
-    expect(page.locator(".card.peak")).to_contain_text(re.compile("of 3"), timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text(re.compile("of 3"))

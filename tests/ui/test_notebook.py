@@ -9,7 +9,6 @@ from playwright.sync_api import Page, expect
 
 import planners as sp
 from app import explore
-from tests.ui.conftest import PATIENCE_MS
 
 BODY = '<!doctype html><meta charset="utf-8"><body data-jp-theme-light="{light}">{html}</body>'
 
@@ -55,12 +54,10 @@ def test_cursor_hover_and_selection_of_a_plan(
 def test_the_explorer_of_a_cell_follows_and_its_plan_goes_on(page: Page, plan: sp.Plan) -> None:
     inline = explore(plan)
     page.goto(inline.address)
-    page.locator(".cards .card").first.wait_for(timeout=PATIENCE_MS)
+    page.locator(".cards .card").first.wait_for()
     assert inline.plan.budget_bytes == plan.budget_bytes
     page.locator(".budget-MP .bk-btn").click()
     size = sp.budgets(plan.graph).MP
-    expect(page.locator(".cards .peak")).to_contain_text(
-        f"of {sp.format_bytes(size)}", timeout=PATIENCE_MS
-    )
+    expect(page.locator(".cards .peak")).to_contain_text(f"of {sp.format_bytes(size)}")
     assert inline.plan.budget_bytes == size
     inline.close()

@@ -16,9 +16,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.jobs.handlers.code import has_generator
-from tests.ui.conftest import PATIENCE_MS
+from tests.ui.conftest import Go
 
-POOL = "?v=1&model=mcunet_vww1&input_shape=1x3x48x48&planner=overlap&machine=stm32f746"
+POOL = "?v=1&model=mcunet_in0&planner=overlap&machine=stm32f746"
 BARS = "all.find(m => m.type === 'ColumnDataSource' && m.data.run && m.data.hatch.length)"
 RING = "all.find(m => m.type === 'ColumnDataSource' && m.data.address && m.data.end)"
 FRONT = "all.find(m => m.type === 'ColumnDataSource' && m.data.binding)"
@@ -32,11 +32,11 @@ def models(page: Page, expression: str) -> Any:
     )
 
 
-@pytest.fixture(scope="module")
-def pool(open_for_all: Any) -> Page:
-    """A plan in a pool, for the journeys that go on from one another."""
-    page: Page = open_for_all(f"{POOL}&budget=320+KiB")
-    expect(page.locator(".card.name")).to_contain_text("runs", timeout=PATIENCE_MS)
+@pytest.fixture
+def pool(go: Go) -> Page:
+    """A plan in a pool."""
+    page = go(f"{POOL}&budget=320+KiB")
+    expect(page.locator(".card.name")).to_contain_text("runs")
     expect(page.locator(".pool-legend")).to_be_visible()
     return page
 
@@ -44,9 +44,9 @@ def pool(open_for_all: Any) -> Page:
 @pytest.mark.skipif(not has_generator(), reason="there is no generator of C code here")
 def test_c_code_is_downloaded(pool: Page) -> None:
     page = pool
-    with page.expect_download(timeout=PATIENCE_MS) as coming:
+    with page.expect_download() as coming:
         page.locator(".download-c button").click()
-    assert coming.value.suggested_filename == "mcunet_vww1-c.zip"
+    assert coming.value.suggested_filename == "mcunet_in0-c.zip"
     archive = zipfile.ZipFile(io.BytesIO(Path(coming.value.path()).read_bytes()))
     assert any(name.endswith(".c") for name in archive.namelist())
 
@@ -56,17 +56,17 @@ def test_a_point_of_the_front_and_a_pool_too_small(pool: Page) -> None:
     size = models(page, f"{FRONT}.data.bytes[0]")
     models(page, f"{FRONT}.selected.indices = [0]")
     expect(page).to_have_url(re.compile(r"budget=\d"))
-    expect(page.locator(".card.peak")).to_contain_text("RAM, 100%", timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text("RAM, 100%")
     page.locator(".budget-typed input").fill(str(size // 2))
     page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_contain_text("No plan fits")
     expect(page.locator(".message")).to_contain_text("What binds")
     page.locator(".nearest button").click()
-    expect(page.locator(".message")).to_be_hidden(timeout=PATIENCE_MS)
-    expect(page.locator(".card.peak")).to_contain_text("100%", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_be_hidden()
+    expect(page.locator(".card.peak")).to_contain_text("100%")
     page.locator(".budget-typed input").fill("320 KiB")
     page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".card.peak")).to_contain_text("of 320 KiB", timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text("of 320 KiB")
 
 
 def test_a_pool_is_shown_stepped_through_and_left(pool: Page) -> None:
@@ -85,5 +85,5 @@ def test_a_pool_is_shown_stepped_through_and_left(pool: Page) -> None:
     expect(page.locator(".details")).to_contain_text("output: ")
     page.keyboard.press("Escape")
     page.locator(".planner select").select_option(label="COSMA: order, replacement and addresses")
-    expect(page.locator(".card.name")).to_contain_text("operators", timeout=PATIENCE_MS)
+    expect(page.locator(".card.name")).to_contain_text("operators")
     expect(page.locator(".pool-legend")).to_be_hidden()
