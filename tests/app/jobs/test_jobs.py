@@ -176,9 +176,9 @@ def test_a_worker_that_cannot_be_listened_to_costs_its_job_and_nothing_else(
     def deaf(_line: str) -> Any:
         raise SystemError("of the interpreter")
 
+    monkeypatch.setattr(threading, "excepthook", lambda _told: None)  # The thread ends by and by.
     with monkeypatch.context() as now:
         now.setattr(process, "read_answer", deaf)
-        now.setattr(threading, "excepthook", lambda _told: None)
         last = collect(pool.submit(Request("plan", PROBLEM)), until)[-1]
         assert last.name == "died"
     again = collect(pool.submit(Request("plan", PROBLEM)), until)
