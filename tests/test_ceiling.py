@@ -19,7 +19,7 @@ TESTS = """
 import subprocess, sys, time
 import pytest
 
-WORK = "import time; end = time.process_time() + 0.4\\nwhile time.process_time() < end: pass"
+WORK = "import time; end = time.process_time() + 1.0\\nwhile time.process_time() < end: pass"
 
 def test_works():
     exec(WORK)
@@ -29,7 +29,7 @@ def test_lets_another_process_work():
 
 def test_leaves_another_process_working(started):
     started.append(subprocess.Popen([sys.executable, "-c", WORK + "\\ntime.sleep(600)"]))
-    time.sleep(1.5)
+    time.sleep(2.5)
 
 @pytest.fixture
 def started():
