@@ -221,7 +221,6 @@ def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:
         from planners.catalogue.timm_names import timm_names
 
         known = [f"timm:{name}"] if name in timm_names() else []
-
         near = known or get_close_matches(name.lower(), every, n=3)
         raise UnknownName("model", name, near, "models() lists them; timm:NAME and files load too")
     default = names.default_inputs(name)
