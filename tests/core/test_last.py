@@ -75,7 +75,7 @@ def test_threads_know_their_own() -> None:
 def test_a_changed_program_is_replayed_again() -> None:
     """A plan by latency was replayed when it was timed; what is changed of it is not known."""
     # The search ends with the limit; what is asserted is of any plan that it finds.
-    plan = sp.plan(blocks(), "fusion", "MR", time_limit=0.5, objective="latency")
+    plan = sp.plan(blocks(), "fusion", "MR", time_limit=0.1, objective="latency")
     report = replay(plan.graph, plan.program, machine=plan.machine)
     assert known_figures(plan.graph, plan.program) == replace(report, residencies=())
     again = replace(plan.program)

@@ -31,7 +31,7 @@ def network() -> sp.Graph:
 def test_plans_do_what_is_asked_or_say_what_they_do(
     network: sp.Graph, planner: str, weights: str
 ) -> None:
-    limit_s = 1.0 if planner == "auto" else AMPLE_S
+    limit_s = 0.3 if planner == "auto" else AMPLE_S
     plan = sp.plan(network, planner, "1MiB", weights=weights, time_limit=limit_s)
     info = find_planner(planner)
     found = weights_of(plan.graph, plan.program)

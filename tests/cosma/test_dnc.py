@@ -272,7 +272,7 @@ def test_nothing_to_spill_is_optimal_at_once() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"schedule": "dnc", "budget": "MR", "time_limit": 4},
+        {"schedule": "dnc", "budget": "MR", "time_limit": 1},
         {"objective": "peak", "schedule": "mpmf", "budget": "MP"},
         {"objective": "traffic_then_latency", "budget": "MR"},
     ],

@@ -107,18 +107,18 @@ class Repeated(torch.nn.Module):
         return x
 
 
-@pytest.mark.parametrize("channels", [4, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("channels", [2, pytest.param(8, marks=pytest.mark.long)])
 def test_weights_that_the_group_before_reads_do_not_come_early(channels: int) -> None:
     """They are on chip already, in another place.
 
     The clock ends the search, and whatever plan is there then has to be right.
     """
-    side = 12 if channels > 4 else 6
+    side = 12 if channels > 4 else 4
     module, inputs = Repeated(channels), (torch.randn(1, channels, side, side),)
     graph = sp.from_torch(module, inputs)
     least = budgets_of(graph)[0]
     for budget in (2 * least, sp.budgets(graph, parameters=True).MR):
-        plan = sp.plan(graph, "fusion", budget, time_limit=0.5, objective="latency")
+        plan = sp.plan(graph, "fusion", budget, time_limit=0.1, objective="latency")
         done = sp.execute(plan, module, inputs)
         torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
 

@@ -147,7 +147,7 @@ def test_plans_of_repeated_blocks_are_executed() -> None:
     torch.manual_seed(0)
     module, inputs = Repeats().eval(), (torch.randn(1, 16, 24),)
     graph = sp.from_torch(module, inputs)
-    asked = {"weights": "counted", "time_limit": 4, "others": False}
+    asked = {"weights": "counted", "time_limit": 2, "others": False}
     for budget in (3000, 6000):
         plan = sp.plan(graph, "joined", budget, objective="latency", **asked)
         assert sp.execute(plan, module, inputs).max_abs_error < 1e-4

@@ -65,7 +65,7 @@ def test_a_plan_comes_back_as_json_and_passes_check(pool: WorkerPool, until: Any
 def test_the_best_of_all_planners_has_the_process_of_its_job_only(until: Any) -> None:
     """The pool has a worker a core already."""
     pool, command, seen = WorkerPool(1), "planners.auto.worker", 0
-    asked = {**PROBLEM, "planner": "auto", "input_shape": "1x3x32x32", "time_limit": 600}
+    asked = {**PROBLEM, "planner": "auto", "input_shape": "1x3x32x32", "time_limit": 1}
     try:
         job = pool.submit(Request("plan", asked), owner="auto")
         found: list[Answer] = []

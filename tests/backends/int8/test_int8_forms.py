@@ -102,7 +102,7 @@ def apart(graph: Graph) -> PoolLayout:
 
 def test_whole_networks_are_exact() -> None:
     for name in ("shufflenet_v2_x0_5", "squeezenet1_1", "mobilenet_v3_small"):
-        graph = sp.load(name, input_shape=[(1, 3, 64, 64)])
+        graph = sp.load(name, input_shape=[(1, 3, 32, 32)])
         assert execute_int8(apart(graph), random_net(graph, 0)).bit_exact, name
 
 
