@@ -110,19 +110,15 @@ class Ceiling:
         self.fail_s = fail_s
         self.unit, self.imports = Unit(), FirstImports()
         self.taken: dict[str, float] = {}
-        self.journeys_s = 0.0
+        self.journeys_s = self.began_s = 0.0
 
     def pytest_collection_finish(self) -> None:
         self.unit.measure()
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """A journey counts with its fixtures, of which one opens the page."""
-        began = processor_s() if is_journey(item) else 0.0
-        result = yield
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
         if is_journey(item):
-            self.journeys_s += (processor_s() - began) / self.unit.slower
-        return result
+            self.began_s = processor_s()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
@@ -131,7 +127,12 @@ class Ceiling:
             return (yield)
         finally:
             first_s = self.imports.spent_s - imported
-            self.taken[item.nodeid] = processor_s() - began - first_s
+            ended = processor_s()
+            self.taken[item.nodeid] = ended - began - first_s
+            if is_journey(item):
+                # With its fixtures, one of which opens the page; what a browser took that has
+                # ended meanwhile is not told.
+                self.journeys_s += max(0.0, ended - self.began_s) / self.unit.slower
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[None]:
