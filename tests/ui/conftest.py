@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -26,11 +26,11 @@ EXTENSION = ROOT / "tests" / "app" / "extension"
 PATIENCE_MS = 180_000
 """What a journey waits for: longer than a busy machine takes, for only what fails waits it out."""
 WINDOW: Any = {"width": 1280, "height": 720}
-Open = Go = Callable[..., Page]
+Go = Callable[..., Page]
 VIT = "?v=1&model=vit_b_16"
-"""What journeys begin with that are not about the first page: a small plan that spills."""
+"""What journeys begin with that need spills: a plan of 113 steps, made in a second."""
 SMALL = "?v=1&model=squeezenet1_1"
-"""What those begin with that need no spills: a plan of 38 steps."""
+"""What other journeys begin with: a plan of 38 steps."""
 
 
 def free_port() -> int:
@@ -39,27 +39,50 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+class Server:
+    """`panel serve app/main.py`, literally, with planners such as `slow` installed.
+
+    It has a cache of its own. It can be killed and started again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self.log, self._cache = free_port(), folder / "log.txt", folder / "cache"
+        self.address = f"http://localhost:{self.port}/main"
+        self.start()
+
+    def start(self) -> None:
+        panel = Path(sys.executable).with_name("panel")
+        ours = {"PYTHONPATH": str(EXTENSION), "SPILLWAY_CACHE": str(self._cache)}
+        with self.log.open("a") as output:
+            self._process = subprocess.Popen(
+                [str(panel), "serve", "app/main.py", "--port", str(self.port)],
+                cwd=ROOT,
+                env={**os.environ, **ours},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        wait_for(self.address, self._process, self.log)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        self._process.send_signal(how)
+        self._process.wait(10)
+
+
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """`panel serve app/main.py`, literally, with the planners `slow` and `stubborn` installed."""
-    port = free_port()
-    log = tmp_path_factory.mktemp("server") / "log.txt"
-    panel = Path(sys.executable).with_name("panel")
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [str(panel), "serve", "app/main.py", "--port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(EXTENSION), "SPILLWAY_CACHE_SIZE": "0"},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        address = f"http://localhost:{port}/main"
-        wait_for(address, process, log)
-        yield address
-        process.terminate()
-        process.wait(10)
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server of all journeys."""
+    made = Server(tmp_path_factory.mktemp("server"))
+    yield made
+    made.end()
     # A page that closes while it is written to makes Tornado complain; only our frames count.
-    assert f'File "{ROOT / "app"}' not in log.read_text(), log.read_text()[-4000:]
+    log = made.log.read_text()
+    assert f'File "{ROOT / "app"}' not in log, log[-4000:]
+
+
+@pytest.fixture(scope="session")
+def server(running: Server) -> str:
+    """Where the explorer is."""
+    return running.address
 
 
 def wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -72,47 +95,6 @@ def wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
         else:
             return
     pytest.fail(f"the server did not come up: {log.read_text()[-2000:]}")
-
-
-@contextmanager
-def visiting(page: Page, server: str) -> Iterator[Open]:
-    """Open the explorer and wait for its plan; nothing may go wrong in the browser meanwhile."""
-    wrong: list[str] = []
-    foreign: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
-    page.on("request", lambda r: foreign.append(r.url) if outside(r.url) else None)
-    expect.set_options(timeout=PATIENCE_MS)
-    page.set_viewport_size({"width": 1280, "height": 720})
-
-    def visit(query: str = VIT) -> Page:
-        page.goto(server + query)
-        if re.search("[?&](v|model)=", query) and not re.search("slow|mobilenet_v2", query):
-            expect(page.locator(".card.name")).not_to_contain_text("mobilenet_v2")
-        expect(page.locator(".card.peak")).to_be_visible(timeout=PATIENCE_MS)
-        expect(page.locator(".step-title .now")).to_be_visible(timeout=PATIENCE_MS)
-        expect(page.locator(".live tr.tap").first).to_be_visible(timeout=PATIENCE_MS)
-        return page
-
-    yield visit
-    assert wrong == []
-    assert foreign == []
-
-
-@pytest.fixture
-def open_page(page: Page, server: str) -> Iterator[Open]:
-    """A page of a journey's own."""
-    with visiting(page, server) as visit:
-        yield visit
-
-
-@pytest.fixture(scope="module")
-def open_for_all(browser: Browser, server: str) -> Iterator[Open]:
-    """A page that journeys of a file go on with, one after the other: to open one takes long."""
-    context = browser.new_context()
-    with visiting(context.new_page(), server) as visit:
-        yield visit
-    context.close()
 
 
 def watch(page: Page) -> list[str]:
@@ -142,6 +124,11 @@ def is_planned(page: Page) -> None:
         expect(page.locator(part).first).to_be_visible()
 
 
+def is_on_screen(page: Page, name: str) -> None:
+    """The plan of a network is."""
+    expect(page.locator(".card.name")).to_contain_text(name)
+
+
 class SharedPage:
     """The page on which journeys go on one after the other: a link is dropped on it.
 
@@ -155,12 +142,12 @@ class SharedPage:
         self._turn = 0
         self.wrong: list[str] = []
 
-    def open(self) -> Page:
-        """A new page, with the first plan, and no link in its address."""
+    def open(self, link: str = "") -> Page:
+        """A new page; without a link in its address it has the first plan."""
         self.close()
         self._page = self._browser.new_context(**self._context).new_page()
         self.wrong, self._turn = watch(self._page), 0
-        return opened(self._page, self._server)
+        return opened(self._page, self._server + link)
 
     def close(self) -> None:
         if self._page is not None:
@@ -177,15 +164,20 @@ class SharedPage:
         page.set_viewport_size(WINDOW)
         page.keyboard.press("Escape")
         self._turn += 1  # This field is another in each link: the address tells that it came.
-        look = {**LOOK, "weighed": WEIGHED[self._turn % len(WEIGHED)]}
+        turn = WEIGHED[self._turn % len(WEIGHED)]
         fields = dict(parse_qsl(link.lstrip("?"), keep_blank_values=True))
-        page.evaluate(DROP, "?" + urlencode({**look, **fields}))
-        expect(page).to_have_url(re.compile(f"weighed={look['weighed']}(&|$)"))
+        page.evaluate(DROP, "?" + urlencode({**LOOK, **fields, "weighed": turn}))
+        expect(page).to_have_url(re.compile(f"weighed={turn}(&|$)"))
         if planned:
             is_planned(page)
         return page
 
 
+WHITE = (
+    "(white) => [...Bokeh.documents[0]._all_models.values()].filter((m) => m.type === 'Figure')"
+    ".every((m) => (m.background_fill_color === '#ffffff') === white)"
+)
+"""Whether the drawings of the page are white, or those of the dark theme."""
 LOOK = {
     name: value
     for name, value in parse_qsl(to_query(problem_with({}), Look())[1:], keep_blank_values=True)
@@ -200,6 +192,18 @@ DROP = """(link) => {
   const kind = { bubbles: true, composed: true, cancelable: true };
   document.body.dispatchEvent(new DragEvent('drop', { ...kind, dataTransfer }));
 }"""
+
+
+DROP_FILE = """([node, name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name));
+  const { x, y, width, height } = node.getBoundingClientRect();
+  const at = { clientX: x + width / 2, clientY: y + height / 2, dataTransfer: data };
+  for (const kind of ['dragenter', 'dragover', 'drop'])
+    node.dispatchEvent(
+      new DragEvent(kind, { ...at, bubbles: true, composed: true, cancelable: true }));
+}"""
+"""A file dropped on something."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -225,6 +229,30 @@ def go(shared_page: SharedPage) -> Iterator[Go]:
     """Go to a link on the page that journeys share."""
     yield shared_page.go
     assert shared_page.wrong == []
+
+
+@pytest.fixture(scope="session")
+def dark(browser: Browser, server: str) -> Iterator[SharedPage]:
+    """The page of another visitor, whose system is dark."""
+    page = SharedPage(browser, server, color_scheme="dark")
+    yield page
+    page.close()
+
+
+def models(page: Page, expression: str) -> Any:
+    """Evaluate a JavaScript expression over `all`, the models of the document."""
+    return page.evaluate(over_models(expression))
+
+
+def over_models(expression: str) -> str:
+    return (
+        f"() => {{ const all = [...Bokeh.documents[0]._all_models.values()];"
+        f" return {expression}; }}"
+    )
+
+
+BANDS = "all.filter(m => m.type === 'BoxAnnotation' && m.fill_alpha === 0.1).map(m => m.left)"
+"""Where the cursor stands in each drawing."""
 
 
 def outside(url: str) -> bool:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.ui.axe import violations
-from tests.ui.conftest import SMALL, SharedPage
+from tests.ui.axe import needs_axe, violations
+from tests.ui.conftest import SMALL, WHITE, SharedPage
 
 FOCUSED = """() => {
   let at = document.activeElement;
@@ -21,35 +21,12 @@ FOCUSED = """() => {
       || at.textContent.slice(0, 30) || at.className,
     seen: look.outlineStyle !== 'none' && parseFloat(look.outlineWidth) >= 2 };
 }"""
-WHITE = (
-    "(white) => [...Bokeh.documents[0]._all_models.values()].filter((m) => m.type === 'Figure')"
-    ".every((m) => (m.background_fill_color === '#ffffff') === white)"
-)
-
-
-@pytest.fixture(scope="module")
-def dark(browser: Browser, server: str) -> Iterator[SharedPage]:
-    """The page of a visitor whose system is dark; its link leads to a small plan."""
-    page = SharedPage(browser, server, color_scheme="dark")
-    yield page
-    page.close()
 
 
 @pytest.fixture
 def small(dark: SharedPage) -> Iterator[Page]:
+    """A small plan on the page of a visitor whose system is dark."""
     yield dark.go(SMALL)
-    assert dark.wrong == []
-
-
-def test_a_dark_system_has_a_dark_page_and_a_button_turns_it(dark: SharedPage) -> None:
-    page = dark.open()
-    page.wait_for_function(WHITE, arg=False)
-    page.evaluate("window.loaded = 'once'")
-    page.locator("#theme-button").click()
-    page.wait_for_function(WHITE, arg=True)
-    assert page.evaluate("window.loaded") == "once"
-    expect(page).to_have_url(re.compile("theme=default"))
-    expect(page.locator("#theme-button")).to_have_attribute("aria-pressed", "false")
     assert dark.wrong == []
 
 
@@ -99,6 +76,7 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
     expect(page.locator("#sidebar")).not_to_have_class(re.compile("hidden"))
 
 
+@needs_axe
 def test_axe_has_nothing_against_the_page_light_and_dark(small: Page) -> None:
     page = small
     turn(page, "default")
@@ -118,6 +96,7 @@ def test_axe_has_nothing_against_the_page_light_and_dark(small: Page) -> None:
     assert violations(page) == []
 
 
+@needs_axe
 @pytest.mark.parametrize("theme", ["default", "dark"])
 def test_axe_has_nothing_against_planners_compared_and_a_lecture(
     dark: SharedPage, theme: str

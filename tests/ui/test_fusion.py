@@ -7,23 +7,14 @@ selected by its tab and by its band, and why its neighbours are others · a too 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import Go
+from tests.ui.conftest import Go, models
 
 FUSED = "?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB"
 TABS = "all.find(m => m.type === 'ColumnDataSource' && m.data.room)"
 BANDS = "all.find(m => m.type === 'ColumnDataSource' && m.data.who)"
-
-
-def models(page: Page, expression: str) -> Any:
-    """Evaluate a JavaScript expression over `all`, the models of the document."""
-    return page.evaluate(
-        f"() => {{ const all = [...Bokeh.documents[0]._all_models.values()];"
-        f" return {expression}; }}"
-    )
 
 
 def colours(page: Page) -> list[str]:

@@ -10,26 +10,17 @@ import io
 import re
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from app.jobs.handlers.code import has_generator
-from tests.ui.conftest import Go
+from tests.ui.conftest import Go, models
 
 POOL = "?v=1&model=mcunet_in0&planner=overlap&machine=stm32f746"
 BARS = "all.find(m => m.type === 'ColumnDataSource' && m.data.run && m.data.hatch.length)"
 RING = "all.find(m => m.type === 'ColumnDataSource' && m.data.address && m.data.end)"
 FRONT = "all.find(m => m.type === 'ColumnDataSource' && m.data.binding)"
-
-
-def models(page: Page, expression: str) -> Any:
-    """Evaluate a JavaScript expression over `all`, the models of the document."""
-    return page.evaluate(
-        f"() => {{ const all = [...Bokeh.documents[0]._all_models.values()];"
-        f" return {expression}; }}"
-    )
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A journey of sharing in a real browser.
 
 A plan exported as a page, opened offline with all network blocked, stepped by key, a tensor tapped
-and found in every view, light and dark · figures saved as SVG · a link copied, followed.
+and found in every view, light and dark · figures saved as SVG and PNG.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import planners as sp
 from app.outputs.standalone import write_html
-from tests.ui.conftest import PATIENCE_MS, Open
+from tests.ui.conftest import VIT, Go, watch
 
 MODELS = (
     "const t = JSON.parse(document.getElementById('spillway-data').textContent);"
@@ -35,9 +33,8 @@ def told(page: Page, expression: str) -> Any:
 def offline(browser: Browser) -> Any:
     """A page without any network; nothing may go wrong in it."""
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 720})
-    page, wrong = context.new_page(), []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    page = context.new_page()
+    wrong = watch(page)
     page.on("request", lambda r: None if local(r.url) else wrong.append(r.url))
     yield page
     context.close()
@@ -49,17 +46,15 @@ def local(url: str) -> bool:
 
 
 def save(page: Page, button: str, folder: Path) -> Path:
-    with page.expect_download(timeout=PATIENCE_MS) as waiting:
-        page.locator(button).click()
+    with page.expect_download() as waiting:
+        page.locator(button).first.click()
     path = folder / waiting.value.suggested_filename
     waiting.value.save_as(path)
     return path
 
 
-def test_a_plan_leaves_as_a_page_that_needs_nothing(
-    open_page: Any, offline: Page, tmp_path: Path
-) -> None:
-    page = open_page("?v=1&model=vit_b_16&step=20")
+def test_a_plan_leaves_as_a_page_that_needs_nothing(go: Go, offline: Page, tmp_path: Path) -> None:
+    page = go(f"{VIT}&step=20")
     page.locator(".export button").click()
     file = save(page, ".export-page button", tmp_path)
     assert file.name == "vit_b_16-756480.html"
@@ -119,11 +114,13 @@ def test_hostile_names_are_words_in_a_page(offline: Page, tmp_path: Path) -> Non
     assert offline.locator("img, svg[onload]").count() == 0
 
 
-def test_figures_are_saved_as_pictures_that_refer_to_nothing(
-    open_page: Any, tmp_path: Path
-) -> None:
-    page = open_page()
-    page.locator(".export button").click()
+def test_figures_and_files_are_saved(go: Go, tmp_path: Path) -> None:
+    page = go(VIT)
+    page.locator(".header-button.export button").click()
+    for name, sign in (("svg", b"<svg"), ("png", b"PNG"), ("lifetimes", b"id,lower,upper,size")):
+        path = save(page, f".export-{name} :is(button, a)", tmp_path)
+        assert path.name.startswith("vit_b_16-")
+        assert sign in path.read_bytes()[:200]
     page.locator(".export-figure select").select_option(label="address map")
     drawing = save(page, ".export-svg button", tmp_path)
     assert drawing.name.endswith("-address-map.svg")
@@ -134,38 +131,3 @@ def test_figures_are_saved_as_pictures_that_refer_to_nothing(
     picture = save(page, ".export-png button", tmp_path)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert page.locator(".export-tensors").count() == 1
-
-
-def test_a_link_restores_what_is_seen(open_page: Any) -> None:
-    page = open_page(
-        "?v=1&model=squeezenet1_1&input_shape=1x3x64x64&step=7&panel=compare"
-        "&pinned=%7B%22budget%22%3A%22MP%22%7D&selection=tensor%3Arelu_"
-    )
-    expect(page.locator(".card.name")).to_contain_text("squeezenet1_1", timeout=PATIENCE_MS)
-    expect(page.locator(".step-title .now")).to_contain_text("Step 8 of")
-    expect(page.locator(".compare-title")).to_contain_text("pinned MP", timeout=PATIENCE_MS)
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(".copy-link button").click()
-    expect(page.locator(".copy-link-said")).to_contain_text("Link copied")
-    text = page.evaluate("navigator.clipboard.readText()")
-    for part in ("budget=MR", "step=7", "panel=compare", "selection=tensor%3Arelu_", "pinned="):
-        assert part in text
-    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(); }")
-    page.locator(".copy-link button").click()
-    field = page.locator(".copy-link-said input")
-    expect(field).to_have_value(text)
-    expect(field).to_be_focused()
-
-
-@pytest.mark.parametrize("theme", ["light", "x", "dark"])
-def test_a_theme_that_there_is_not_is_the_usual_one(open_page: Open, theme: str) -> None:
-    page = open_page(f"?theme={theme}")
-    dark = page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", dark)[:3])) < 3 * 128) == (theme == "dark")
-
-
-def test_nobody_is_let_into_a_session_by_its_name(server: str) -> None:
-    with pytest.raises(HTTPError) as refused:
-        urlopen(f"{server}?bokeh-session-id=anything", timeout=20)
-    assert refused.value.code == 403
-    refused.value.close()

@@ -23,8 +23,8 @@ from app.outputs.site.cells import SiteAsked
 from app.outputs.site.write import write_site
 from planners.assignments import assignment, solution
 from tests.app.outputs.test_site import network
-from tests.ui.axe import violations
-from tests.ui.conftest import PATIENCE_MS
+from tests.ui.axe import needs_axe, violations
+from tests.ui.conftest import watch
 
 PLANNERS = ("cosma", "cosma:schedule=mpmf")
 
@@ -39,20 +39,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def disk(browser: Browser) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def disk_page(browser: Browser) -> Iterator[Page]:
+    """The page on which the files are opened, without any network."""
     context = browser.new_context(offline=True, viewport={"width": 1280, "height": 800})
-    yield from watched(context.new_page())
+    yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def disk(disk_page: Page) -> Iterator[Page]:
+    yield from watched(disk_page)
 
 
 def watched(page: Page) -> Iterator[Page]:
     """Nothing may go wrong in a page, and no name may have become anything but text."""
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
-    page.set_default_timeout(PATIENCE_MS)
-    expect.set_options(timeout=PATIENCE_MS)
+    wrong = watch(page)
     yield page
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0
@@ -179,11 +181,11 @@ def test_by_hand_and_judged(folder: Path, disk: Page, tmp_path: Path) -> None:
 def test_the_same_from_a_server_of_plain_files(folder: Path, page: Page) -> None:
     quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(quiet, directory=str(folder))
+        ("localhost", 0), partial(quiet, directory=str(folder))
     ) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for seen in watched(page):
-            seen.goto(f"http://127.0.0.1:{server.server_port}/compare.html")
+            seen.goto(f"http://localhost:{server.server_port}/compare.html")
             seen.locator("main li a").first.click()
             ready(seen)
             seen.locator(".cell .value").first.click()
@@ -193,6 +195,7 @@ def test_the_same_from_a_server_of_plain_files(folder: Path, page: Page) -> None
         server.shutdown()
 
 
+@needs_axe
 def test_axe_has_nothing_against_its_pages(folder: Path, disk: Page) -> None:
     found: dict[str, list[Any]] = {}
     pages = {

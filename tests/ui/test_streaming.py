@@ -9,32 +9,26 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import PATIENCE_MS
+from tests.ui.conftest import PATIENCE_MS, Go, models
 
 STREAM = "?v=1&model=yolov4&bytes_per_element=4&planner=streaming&machine=jetson_xavier_980pro"
 SOURCE = "all.find(m => m.type === 'ColumnDataSource' && m.data.{} && m.data.{}.length)"
 FRONT = SOURCE.format("fields", "fields")
 LAYERS = SOURCE.format("story", "story")
-WORDS = "all.find(m => m.type === 'CustomJSHover').args.words.data.text"
+WORDS = (  # of the hover that tells of rings: plans of other planners have their own
+    "all.filter(m => m.type === 'CustomJSHover' && m.args.words)"
+    ".map(m => m.args.words.data.text).find(all => all.some(text => text.includes('CPU ring')))"
+)
 SWEPT = SOURCE.format("where", "where")
 
 
-def models(page: Page, expression: str) -> Any:
-    """Evaluate a JavaScript expression over `all`, the models of the document."""
-    return page.evaluate(
-        f"() => {{ const all = [...Bokeh.documents[0]._all_models.values()];"
-        f" return {expression}; }}"
-    )
-
-
-def stream_page(open_page: Any, more: str = "&budget=110+MiB&pipeline=2s") -> Page:
-    page: Page = open_page(STREAM + more)
-    expect(page.locator(".card.name")).to_contain_text("layers", timeout=PATIENCE_MS)
+def stream_page(go: Go, more: str = "&budget=110+MiB&pipeline=2s") -> Page:
+    page = go(STREAM + more)
+    expect(page.locator(".card.name")).to_contain_text("layers")
     expect(page.locator(".stream-legend")).to_be_visible()
     page.wait_for_function(
         "() => [...Bokeh.documents[0]._all_models.values()].some("
@@ -43,8 +37,8 @@ def stream_page(open_page: Any, more: str = "&budget=110+MiB&pipeline=2s") -> Pa
     return page
 
 
-def test_layers_are_stepped_through_and_seen_in_their_rings(open_page: Any) -> None:
-    page = stream_page(open_page, "&budget=150+MiB&pipeline=async&step=83")
+def test_layers_are_stepped_through_and_seen_in_their_rings(go: Go) -> None:
+    page = stream_page(go, "&budget=150+MiB&pipeline=async&step=83")
     story = page.locator(".story tr")
     expect(story.first).to_contain_text(re.compile("read in .*; copied in "))
     page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
@@ -69,17 +63,17 @@ def test_layers_are_stepped_through_and_seen_in_their_rings(open_page: Any) -> N
     expect(page).to_have_url(re.compile("memory=activations"))
 
 
-def test_a_point_a_slider_and_a_budget_too_small(open_page: Any) -> None:
-    page = stream_page(open_page)
+def test_a_point_a_slider_and_a_budget_too_small(go: Go) -> None:
+    page = stream_page(go)
     expect(page.locator(".card.waits")).to_contain_text("kernels wait")
     size = models(page, f"{FRONT}.data.bytes[3]")
     models(page, f"{FRONT}.selected.indices = [3]")
     expect(page).to_have_url(re.compile("pipeline=exact&.*stages=2"))
-    expect(page.locator(".card.peak")).to_contain_text("memory, 100%", timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text("memory, 100%")
     page.locator(".budget-typed input").fill(str(size // 2))
     page.locator(".budget-typed input").press("Enter")
     message = page.locator(".message")
-    expect(message).to_contain_text("No plan fits", timeout=PATIENCE_MS)
+    expect(message).to_contain_text("No plan fits")
     expect(message).to_contain_text("the largest layer, conv2d_")
     button = page.locator(".nearest button")
     for _ in range(3):  # What else fits comes in meanwhile and moves the button.
@@ -89,7 +83,7 @@ def test_a_point_a_slider_and_a_budget_too_small(open_page: Any) -> None:
             expect(message).to_be_hidden(timeout=PATIENCE_MS // 3)
             break
     expect(message).to_be_hidden()
-    expect(page.locator(".card.peak")).to_contain_text("100%", timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text("100%")
     before = page.locator(".card.latency b").inner_text()
     handle = page.locator(".budget-slider .noUi-handle")
     box = handle.bounding_box()
@@ -97,21 +91,21 @@ def test_a_point_a_slider_and_a_budget_too_small(open_page: Any) -> None:
     page.mouse.move(box["x"] + 8, box["y"] + 8)
     page.mouse.down()
     page.mouse.move(box["x"] + 90, box["y"] + 8, steps=5)
-    expect(page.locator(".card.latency b")).not_to_have_text(before, timeout=PATIENCE_MS)
+    expect(page.locator(".card.latency b")).not_to_have_text(before)
     page.mouse.up()  # the plan came while the handle was held
 
 
 @pytest.mark.long
-def test_resolutions_are_swept_and_the_planner_is_left_and_chosen(open_page: Any) -> None:
-    page = stream_page(open_page)
+def test_resolutions_are_swept_and_the_planner_is_left_and_chosen(go: Go) -> None:
+    page = stream_page(go)
     page.locator(".sweep-resolutions button").click()
-    expect(page.locator(".resolutions-state")).to_contain_text("42 plans", timeout=PATIENCE_MS)
+    expect(page.locator(".resolutions-state")).to_contain_text("42 plans")
     assert len(models(page, f"{SWEPT}.data.x")) == 42
     planner = page.locator(".planner select")
     planner.select_option(label="COSMA: order, replacement and addresses")
-    expect(page.locator(".card.name")).to_contain_text("operators", timeout=PATIENCE_MS)
+    expect(page.locator(".card.name")).to_contain_text("operators")
     expect(page.locator(".stream-legend")).to_be_hidden()
     expect(page.locator(".map-memory")).to_be_hidden()
     planner.select_option(label="Demand Layering: parameters layer by layer")
-    expect(page.locator(".card.name")).to_contain_text("layers", timeout=PATIENCE_MS)
+    expect(page.locator(".card.name")).to_contain_text("layers")
     expect(page.locator(".stream-legend")).to_be_visible()

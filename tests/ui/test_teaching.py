@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import PATIENCE_MS
+from tests.ui.conftest import VIT, Go, SharedPage
 
 
 def step(page: Page) -> int:
@@ -22,28 +21,32 @@ def step(page: Page) -> int:
     return int(found.group(1))
 
 
+FIND = """const find = (root, name) => { for (const node of root.querySelectorAll('*')) {
+    if (node.classList.contains(name)) return node;
+    const inner = node.shadowRoot && find(node.shadowRoot, name);
+    if (inner) return inner; } };"""
+IN_SIGHT = f"""() => {{
+  {FIND}
+  const [light, callout] = ['spotlight', 'callout'].map((name) => find(document, name));
+  if (!light || !callout) return false;
+  const box = light.getBoundingClientRect(), words = callout.getBoundingClientRect();
+  return box.height > 20 && box.top >= 0 && box.top < 720 && words.left >= 0 && words.top >= 0
+    && words.right <= 1280 && words.bottom <= 720;
+}}"""
+
+
 def at_stop(page: Page, number: int) -> None:
     """The stop is there, with its plan, and what it tells of is outlined in sight."""
-    expect(page.locator(".callout .count")).to_have_text(f"{number} of 12", timeout=PATIENCE_MS)
-    expect(page.locator(".callout .spin")).to_have_count(0, timeout=PATIENCE_MS)
-    expect(page.locator(".spotlight")).to_be_visible(timeout=PATIENCE_MS)
-    page.wait_for_timeout(300)
-    box = page.locator(".spotlight").bounding_box()
-    callout = page.locator(".callout").bounding_box()
-    assert box is not None
-    assert callout is not None
-    assert box["height"] > 20
-    assert 0 <= box["y"] < 720
-    assert callout["x"] >= 0
-    assert callout["y"] >= 0
-    assert callout["x"] + callout["width"] <= 1280
-    assert callout["y"] + callout["height"] <= 720
+    expect(page.locator(".callout .count")).to_have_text(f"{number} of 12")
+    expect(page.locator(".callout .spin")).to_have_count(0)
+    expect(page.locator(".spotlight")).to_be_visible()
+    page.wait_for_function(IN_SIGHT)
 
 
-def test_the_tour_leads_through_all_views_and_back(open_page: Any) -> None:
-    page = open_page()
+def test_the_tour_leads_through_all_views_and_back(go: Go) -> None:
+    page = go(VIT)
     page.locator(".budget-MP button").click()
-    expect(page.locator(".card.extra")).to_contain_text("0 B", timeout=PATIENCE_MS)
+    expect(page.locator(".card.extra")).to_contain_text("0 B")
     start = step(page)
     page.locator(".header-button.tour button").click()
     for number in range(1, 13):
@@ -57,13 +60,15 @@ def test_the_tour_leads_through_all_views_and_back(open_page: Any) -> None:
     expect(page.locator(".card.extra")).to_contain_text("0 B")
     expect(page).to_have_url(re.compile("model=vit_b_16.*|.*budget=MP"))
     now = page.locator(".step-title .now")
-    expect(now).to_contain_text(f"Step {start} of 113", timeout=PATIENCE_MS)
+    expect(now).to_contain_text(f"Step {start} of 113")
     page.keyboard.press("ArrowRight")
-    expect(now).to_contain_text(f"Step {start + 1} of 113", timeout=PATIENCE_MS)
+    expect(now).to_contain_text(f"Step {start + 1} of 113")
 
 
-def test_a_link_starts_the_tour_and_escape_ends_it(open_page: Any) -> None:
-    page = open_page("?tour=1&theme=dark")
+def test_a_link_starts_the_tour_and_escape_ends_it(dark: SharedPage) -> None:
+    page = dark.open("?tour=1&theme=dark")
+    colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert colour == "rgb(18, 22, 26)"
     at_stop(page, 1)
     page.keyboard.press("ArrowRight")
     at_stop(page, 2)
@@ -73,6 +78,7 @@ def test_a_link_starts_the_tour_and_escape_ends_it(open_page: Any) -> None:
     expect(page.locator(".callout")).to_have_count(0)
     expect(page.locator(".card.name")).to_contain_text("mobilenet_v2")
     assert "tour=" not in page.url
+    assert dark.wrong == []
 
 
 def tip(page: Page, selector: str) -> tuple[str, str]:
@@ -83,8 +89,8 @@ def tip(page: Page, selector: str) -> tuple[str, str]:
     return found
 
 
-def test_terms_are_explained_by_pointer_and_by_key(open_page: Any) -> None:
-    page = open_page()
+def test_terms_are_explained_by_pointer_and_by_key(go: Go) -> None:
+    page = go(VIT)
     spill, stall = ".card.extra .term", ".lanes-legend .term"
     assert tip(page, spill)[0] == "none"
     page.locator(spill).first.hover()
@@ -102,15 +108,14 @@ def test_terms_are_explained_by_pointer_and_by_key(open_page: Any) -> None:
     expect(page.locator("#pn-Modal dt").first).to_have_text("address")
 
 
-PRESENTED = """(names) => {
-  const seen = (name) => { const box = find(document, name).getBoundingClientRect();
-    return [box.top, box.bottom, box.width]; };
-  const find = (root, name) => { for (const node of root.querySelectorAll('*')) {
-    if (node.classList.contains(name)) return node;
-    const inner = node.shadowRoot && find(node.shadowRoot, name);
-    if (inner) return inner; } };
-  return names.map(seen);
-}"""
+PRESENTED = f"""(names) => {{
+  {FIND}
+  return names.map((name) => {{
+    const box = find(document, name).getBoundingClientRect();
+    return [box.top, box.bottom, box.width];
+  }});
+}}"""
+CURSOR = "Bokeh.documents[0].get_model_by_name('cursor-slider').value"
 LETTERS = "e => parseFloat(getComputedStyle(e).fontSize)"
 
 
@@ -152,8 +157,8 @@ DROP = """([name, text]) => {
 """A file, or a text, dropped in the middle of the page."""
 
 
-def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> None:
-    page = open_page()
+def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(go: Go) -> None:
+    page = go(VIT)
     small = page.locator(".story").evaluate(LETTERS)
     page.keyboard.press("p")
     expect(page.locator(".story.large")).to_be_visible()
@@ -171,20 +176,18 @@ def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> N
     page.keyboard.press("PageUp")
     expect(page.locator(".step-title .now")).to_contain_text(f"Step {start} of")
     page.locator(".pace select").select_option("fast")
-    before = step(page)
+    page.keyboard.press("Home")  # the end of 113 steps is far
     page.keyboard.press(" ")
     expect(page.locator(".play button")).to_contain_text("pause")
-    page.wait_for_function(
-        f"() => Bokeh.documents[0].get_model_by_name('cursor-slider').value > {before + 1}"
-    )
+    page.wait_for_function(f"() => {CURSOR} > 1")
     page.locator(".play button").click()
-    expect(page.locator(".play button")).to_contain_text("play")
-    page.wait_for_timeout(800)
-    stopped = step(page)
-    page.wait_for_timeout(1200)
-    assert step(page) == stopped
+    expect(page.locator(".play button")).to_contain_text("play")  # said once the cursor stands
+    stopped = int(page.evaluate(f"() => {CURSOR}"))
+    page.wait_for_timeout(1200)  # a clock for what must not come
+    assert page.evaluate(f"() => {CURSOR}") == stopped
+    expect(page.locator(".step-title .now")).to_contain_text(f"Step {stopped + 1} of")
     page.keyboard.press("n")
-    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {stopped} of")
+    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {stopped + 1} of")
     expect(page.locator(".story")).to_contain_text(re.compile("spilled|came back"))
     page.keyboard.press("End")
     expect(page.locator(".story")).to_contain_text("an output of the network")
@@ -194,21 +197,21 @@ def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> N
     expect(page.locator(".presenter-bar")).to_have_count(0)
     expect(page.locator(".model input")).to_be_visible()
     page.evaluate(DROP, ["mine.json", json.dumps(LECTURE)])
-    expect(page.locator(".message")).to_contain_text("“Memory”: 2 items", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_contain_text("“Memory”: 2 items")
     page.locator(".present-memory button").click()
     head, now = page.locator(".presenter-bar h1"), page.locator(".step-title .now")
     page.keyboard.press("PageDown")
-    expect(head).to_have_text("One <b>step</b>", timeout=PATIENCE_MS)
-    expect(now).to_contain_text("Step 4 of 38", timeout=PATIENCE_MS)
+    expect(head).to_have_text("One <b>step</b>")
+    expect(now).to_contain_text("Step 4 of 38")
     page.keyboard.press("PageDown")
-    expect(now).to_contain_text("Step 5 of 38", timeout=PATIENCE_MS)
+    expect(now).to_contain_text("Step 5 of 38")
     page.keyboard.press("PageDown")
-    expect(head).to_have_text("Time", timeout=PATIENCE_MS)
+    expect(head).to_have_text("Time")
     fill_the_screen(page, "presenter-bar", "stepper", "lanes")
     page.keyboard.press("Escape")
     page.locator(".header-button.lecture button").click()
     expect(page.locator(".lecture-items section")).to_have_count(2)
     for name, inside in (("handout", "Why?"), ("save", "spillway-lecture")):
-        with page.expect_download(timeout=PATIENCE_MS) as saved:
+        with page.expect_download() as saved:
             page.locator(f".lecture-{name} button").click()
         assert inside in saved.value.path().read_text("utf-8")

@@ -1,0 +1,124 @@
+"""Journeys of somebody who arrives: at the first plan, or by a link.
+
+A plan at first paint, and the README's five minutes with the keyboard alone: what 64 KiB more would
+buy MobileNetV2 · a link copied and followed, on a system that is dark · a theme that there is not.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.ui.conftest import BANDS, SMALL, WHITE, Go, SharedPage, models
+
+MOST = 400
+WITHIN = """(css) => {
+  let at = document.activeElement;
+  while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
+  for (; at; at = at.parentNode || at.host) if (at.matches && at.matches(css)) return true;
+  return false;
+}"""
+
+
+def tab_to(page: Page, css: str, key: str = "Tab") -> int:
+    """Press a key until the focus is within what a selector names; how often that was."""
+    for pressed in range(1, MOST):
+        page.keyboard.press(key)
+        if page.evaluate(WITHIN, css):
+            return pressed
+    raise AssertionError(f"{css} is not reached within {MOST} times {key}")
+
+
+def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
+    shared_page: SharedPage,
+) -> None:
+    page = shared_page.open()
+    expect(page.locator(".verdict")).to_contain_text("mobilenet_v2 does not fit 256 KiB as whole")
+    expect(page.locator(".verdict")).to_contain_text("run in one circular pool it does")
+    expect(page.locator(".card.name")).to_contain_text("mobilenet_v2")
+    expect(page.locator(".card.peak")).to_contain_text("of 256 KiB")
+    expect(page.locator(".story tr").first).to_be_visible()
+    assert page.locator("canvas").count() >= 5
+    assert len(models(page, BANDS)) == 2  # what is below is made by and by
+    assert page.title() == "Spillway"
+
+
+def test_the_five_minutes_of_the_readme_without_a_mouse(go: Go) -> None:
+    page = go("?swept=%5B%22cosma%22%2C%22fusion%22%5D")  # the plan is there: it stays
+    expect(page.locator(".verdict")).to_contain_text("mobilenet_v2 does not fit")
+    pressed = tab_to(page, ".planner")
+    page.keyboard.type("COSMA")
+    expect(page.locator(".message")).to_contain_text("No plan fits")
+    expect(page.locator(".ways-out")).to_contain_text("Plan with fusion")
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    rows = page.locator(".planners .buys tr.tap")
+    expect(rows.first).to_be_visible()
+    expect(page.locator(".planners .answer")).to_contain_text("buys")
+    pressed += tab_to(page, ".buys")
+    print(f"Tab {pressed} times")
+    page.keyboard.press("Enter")
+    expect(page.locator(".card.peak")).to_contain_text(re.compile("of 3"))
+
+
+def test_a_link_restores_what_is_seen_on_a_page_as_dark_as_its_system(dark: SharedPage) -> None:
+    page = dark.open(
+        f"{SMALL}&step=7&panel=compare&unit=hex"
+        "&pinned=%7B%22budget%22%3A%22MP%22%7D&selection=tensor%3Arelu_"
+    )
+    what_a_link_says_is_seen_and_copied(page)
+    a_dark_system_has_a_dark_page_and_a_button_turns_it(page)
+    assert dark.wrong == []
+
+
+def what_a_link_says_is_seen_and_copied(page: Page) -> None:
+    expect(page.locator(".card.name")).to_contain_text("squeezenet1_1")
+    expect(page.locator(".step-title .now")).to_contain_text("Step 8 of")
+    expect(page.locator(".live tr.tap").first).to_contain_text("0x")
+    expect(page.locator(".compare-title")).to_contain_text("pinned MP")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator(".copy-link button").click()
+    expect(page.locator(".copy-link-said")).to_contain_text("Link copied")
+    text = page.evaluate("navigator.clipboard.readText()")
+    for part in ("budget=MR", "step=7", "panel=compare", "selection=tensor%3Arelu_", "pinned="):
+        assert part in text
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(); }")
+    page.locator(".copy-link button").click()
+    field = page.locator(".copy-link-said input")
+    expect(field).to_have_value(text)
+    expect(field).to_be_focused()
+
+
+def a_dark_system_has_a_dark_page_and_a_button_turns_it(page: Page) -> None:
+    page.wait_for_function(WHITE, arg=False)
+    page.evaluate("window.loaded = 'once'")
+    page.locator("#theme-button").click()
+    page.wait_for_function(WHITE, arg=True)
+    assert page.evaluate("window.loaded") == "once"
+    expect(page).to_have_url(re.compile("theme=default"))
+    expect(page.locator("#theme-button")).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_theme_that_there_is_not_is_the_usual_one(browser: Browser, server: str) -> None:
+    """Without a word to the server, whose plan does not matter here."""
+    page = browser.new_page()
+    page.route_web_socket(re.compile(""), lambda _socket: None)
+    found = {}
+    for theme in ("light", "x", "dark"):
+        page.goto(f"{server}?theme={theme}")
+        page.wait_for_function("window.bodyDesign")
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        found[theme] = sum(map(int, re.findall(r"\d+", colour)[:3])) < 3 * 128
+    page.close()
+    assert found == {"light": False, "x": False, "dark": True}
+
+
+def test_nobody_is_let_into_a_session_by_its_name(server: str) -> None:
+    with pytest.raises(HTTPError) as refused:
+        urlopen(f"{server}?bokeh-session-id=anything", timeout=20)
+    assert refused.value.code == 403
+    refused.value.close()
