@@ -26,7 +26,7 @@ def test_the_peak_of_the_plan_on_screen_is_taken_apart(
     visitor: Session,  # noqa: F811
     until: Any,
 ) -> None:
-    visitor.change(model="mcunet_vww1", input_shape="1x3x32x32", budget="MP")
+    visitor.change(model="alexnet", input_shape="1x3x64x64", budget="MP")
     settle(visitor, until)
     panel = PeakPanel(visitor, None, 250)
     blamed = asked(visitor, until)
