@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from typing import Any
 
 import pytest
 
 import planners as sp
-from planners.core.progress import Clock, Progress
+from planners.core.progress import Clock, Progress, now
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.place.joint_addresses import solve_jointly
 from planners.cosma.replace import optimal as fixed
@@ -35,10 +34,9 @@ def wide_graph(seed: int, operators: int, largest: int) -> sp.Graph:
 @pytest.mark.parametrize("time_limit", [1e-6, 0.05, 0.3])
 def test_a_plan_within_the_time_whatever_it_is(time_limit: float) -> None:
     graph = wide_graph(1, 200, 10**6)
-    began = time.perf_counter()
+    began = now()
     plan = sp.plan(graph, budget="MR", time_limit=time_limit)
-    # Importing the solver takes a second where it is the first to be used.
-    assert time.perf_counter() - began < time_limit + 4
+    assert now() - began < time_limit + 1
     assert sp.check(plan).noncompulsory_bytes == plan.claims.noncompulsory_bytes
     assert plan.claims.bound_bytes <= plan.claims.objective_bytes
 

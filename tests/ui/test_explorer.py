@@ -13,7 +13,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import BANDS, SMALL, VIT, Go, models, over_models
+from tests.ui.conftest import BANDS, SMALL, VIT, Go, SharedPage, models, over_models
 
 
 def shows(page: Page, card: str, text: str | re.Pattern[str]) -> None:
@@ -218,12 +218,14 @@ def test_another_budget_is_planned_at_once_and_compared_on_the_same_axes(go: Go)
     expect(page).to_have_url(re.compile("budget=MR"))
 
 
-def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(go: Go) -> None:
-    page = go(VIT)
+def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(shared_page: SharedPage) -> None:
+    page = shared_page.open(VIT)
+    shows(page, "name", "vit_b_16")
     page.locator(".pareto-box").scroll_into_view_if_needed()
     expect(page.locator(".sweep button")).to_be_enabled()
     page.locator(".sweep button").click()
     expect(page.locator(".sweep-stop button")).to_be_visible()
+    expect(page.locator(".sweep-stop button")).to_be_hidden()
     expect(page.locator(".sweep button")).to_be_visible()
     source = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof?.length)"
     most = f"{source}.data.x.indexOf(Math.max(...{source}.data.x))"

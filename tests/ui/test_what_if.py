@@ -46,7 +46,7 @@ def select(page: Page, name: str) -> None:
 def place(page: Page, tensor: str, nth: int = 0) -> Any:
     """Where a stay of a tensor is drawn, in pixels, and its address."""
     page.locator(".address-map").first.scroll_into_view_if_needed()
-    return page.evaluate(PLACE, [tensor, nth])
+    return page.wait_for_function(PLACE, arg=[tensor, nth], polling=200).json_value()
 
 
 def drag(page: Page, tensor: str, to: int) -> None:
@@ -102,6 +102,7 @@ def test_two_operators_are_put_in_order(go: Go) -> None:
 
 def test_a_rectangle_is_moved_by_hand_and_judged(go: Go) -> None:
     page = go(f"{VIT}&budget=1.5MiB&step=8")
+    expect(page.locator(".card.peak")).to_contain_text("1.5 MiB")
     page.keyboard.press("m")
     bar = page.locator(".hand-bar")
     expect(bar).to_contain_text("drag a rectangle")
