@@ -69,20 +69,14 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The server of all journeys."""
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the explorer is."""
     made = Server(tmp_path_factory.mktemp("server"))
-    yield made
+    yield made.address
     made.end()
     # A page that closes while it is written to makes Tornado complain; only our frames count.
     log = made.log.read_text()
     assert f'File "{ROOT / "app"}' not in log, log[-4000:]
-
-
-@pytest.fixture(scope="session")
-def server(running: Server) -> str:
-    """Where the explorer is."""
-    return running.address
 
 
 def wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -1,17 +1,18 @@
-"""A server that goes away, as a browser sees it: the last of the journeys, for it is theirs.
+"""A server that goes away, as a browser sees it; it is one of these journeys' own.
 
-A model dropped on its field · the server killed and started again while a plan of it is made: a
-reload finds the file, and a plan in the cache.
+A model dropped on its field · a reload finds the file, and its plan in the cache · the server
+killed and started again while a plan is made.
 """
 
 from __future__ import annotations
 
 import signal
-from urllib.parse import urlsplit
+from collections.abc import Iterator
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Browser, expect
 
-from tests.ui.conftest import DROP_FILE, Server, SharedPage, is_on_screen, is_planned
+from tests.ui.conftest import DROP_FILE, SMALL, Server, SharedPage, is_on_screen
 
 CFG = b"""[net]
 height=16
@@ -25,47 +26,49 @@ stride=1
 pad=1
 activation=leaky
 """
+SLOW = "?v=1&planner=slow&time_limit=3600"
 
 
-def test_a_server_that_comes_back_has_the_file_and_plans_what_was_asked(
-    shared_page: SharedPage, running: Server
-) -> None:
-    page = shared_page.open()
-    a_file_that_is_dropped_is_planned(page)
-    asked = urlsplit(page.url).query
-    shared_page.go(f"{asked}&planner=slow&slow.time_limit=3600", planned=False)
-    a_server_that_goes_away_is_said_and_found_again(page, running)
-    shared_page.go(asked)
-    what_was_planned_before_comes_from_the_cache(page)
-    shared_page.close()  # its console says that it was left alone
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("own"))
+    yield made
+    made.end()
 
 
-def a_file_that_is_dropped_is_planned(page: Page) -> None:
+@pytest.fixture(scope="module")
+def visitor(browser: Browser, own: Server) -> Iterator[SharedPage]:
+    """A page of that server."""
+    made = SharedPage(browser, own.address)
+    yield made
+    made.close()
+
+
+def test_a_file_that_is_dropped_is_planned_and_a_reload_finds_it(visitor: SharedPage) -> None:
+    page = visitor.open(SMALL)
     field = page.locator(".upload .filepond--root")
     field.scroll_into_view_if_needed()  # it takes what is dropped where it is seen
     page.evaluate(DROP_FILE, [field.element_handle(), "tiny.cfg", CFG.decode()])
     is_on_screen(page, "tiny")
     expect(page.locator(".model input")).to_have_value("tiny (uploaded)")
     page.wait_for_url("**upload=**")
-    is_planned(page)
-
-
-def a_server_that_goes_away_is_said_and_found_again(page: Page, running: Server) -> None:
-    expect(page.locator(".status .working")).to_be_visible()
-    running.end(signal.SIGKILL)
-    lost = page.locator(".connection-lost")
-    expect(lost).to_contain_text("connection to the server is lost")
+    page.reload()
     is_on_screen(page, "tiny")
-    running.start()
-    expect(lost).to_contain_text("there again")
-    lost.get_by_role("button").click()
-    expect(lost).to_have_count(0)
-    expect(page.locator(".status .working")).to_contain_text("tiny")
-
-
-def what_was_planned_before_comes_from_the_cache(page: Page) -> None:
-    is_on_screen(page, "tiny")
-    expect(page.locator(".model input")).to_have_value("tiny (uploaded)")
     expect(page.locator(".status .rest")).to_contain_text("from the cache")
     page.locator(".plan button").click()
     expect(page.locator(".status .rest")).not_to_contain_text("cache")
+    assert visitor.wrong == []
+
+
+def test_a_server_that_comes_back_plans_what_was_asked(visitor: SharedPage, own: Server) -> None:
+    page = visitor.go(SLOW, planned=False)
+    expect(page.locator(".status .working")).to_be_visible()
+    own.end(signal.SIGKILL)
+    lost = page.locator(".connection-lost")
+    expect(lost).to_contain_text("connection to the server is lost")
+    is_on_screen(page, "tiny")
+    own.start()
+    expect(lost).to_contain_text("there again")
+    lost.get_by_role("button").click()
+    expect(lost).to_have_count(0)
+    expect(page.locator(".status .working")).to_contain_text("vit_b_16")
