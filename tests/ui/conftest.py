@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, JSHandle, Page, expect
 
 from app.model.state import WEIGHED, Look, problem_with
 from app.model.url import LOOKED_AT, to_query
@@ -121,6 +121,11 @@ def is_planned(page: Page) -> None:
 def is_on_screen(page: Page, name: str) -> None:
     """The plan of a network is."""
     expect(page.locator(".card.name")).to_contain_text(name)
+
+
+def comes_true(page: Page, expression: str, arg: Any = None) -> JSHandle:
+    """Wait until a JavaScript expression holds: asked in every frame, it would take a core."""
+    return page.wait_for_function(expression, arg=arg, polling=200)
 
 
 class SharedPage:

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.conftest import BANDS, SMALL, WHITE, Go, SharedPage, models
+from tests.ui.conftest import BANDS, SMALL, WHITE, Go, SharedPage, comes_true, models
 
 MOST = 400
 WITHIN = """(css) => {
@@ -94,10 +94,10 @@ def what_a_link_says_is_seen_and_copied(page: Page) -> None:
 
 
 def a_dark_system_has_a_dark_page_and_a_button_turns_it(page: Page) -> None:
-    page.wait_for_function(WHITE, arg=False)
+    comes_true(page, WHITE, arg=False)
     page.evaluate("window.loaded = 'once'")
     page.locator("#theme-button").click()
-    page.wait_for_function(WHITE, arg=True)
+    comes_true(page, WHITE, arg=True)
     assert page.evaluate("window.loaded") == "once"
     expect(page).to_have_url(re.compile("theme=default"))
     expect(page.locator("#theme-button")).to_have_attribute("aria-pressed", "false")
@@ -110,7 +110,7 @@ def test_a_theme_that_there_is_not_is_the_usual_one(browser: Browser, server: st
     found = {}
     for theme in ("light", "x", "dark"):
         page.goto(f"{server}?theme={theme}")
-        page.wait_for_function("window.bodyDesign")
+        comes_true(page, "window.bodyDesign")
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         found[theme] = sum(map(int, re.findall(r"\d+", colour)[:3])) < 3 * 128
     page.close()

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.ui.axe import needs_axe, violations
-from tests.ui.conftest import SMALL, WHITE, SharedPage
+from tests.ui.conftest import SMALL, WHITE, SharedPage, comes_true
 
 FOCUSED = """() => {
   let at = document.activeElement;
@@ -36,7 +36,7 @@ def turn(page: Page, theme: str) -> None:
     if button.get_attribute("aria-pressed") != is_dark:
         button.click()
     expect(button).to_have_attribute("aria-pressed", is_dark)
-    page.wait_for_function(WHITE, arg=theme != "dark")
+    comes_true(page, WHITE, arg=theme != "dark")
 
 
 def test_all_that_tab_reaches_shows_it(small: Page) -> None:
@@ -67,10 +67,10 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
     page = small
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator("#sidebar")).to_have_class(re.compile("hidden"))
-    page.wait_for_function("document.getElementById('main').scrollWidth <= 390")
+    comes_true(page, "document.getElementById('main').scrollWidth <= 390")
     page.evaluate("window.print = () => { window.printed = 1; }")
     page.keyboard.press("Control+p")
-    page.wait_for_function("window.printed === 1")
+    comes_true(page, "window.printed === 1")
     expect(page.locator(".lanes canvas").first).to_be_attached()  # it was not near the window
     page.set_viewport_size({"width": 1280, "height": 720})
     expect(page.locator("#sidebar")).not_to_have_class(re.compile("hidden"))

@@ -13,7 +13,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import BANDS, SMALL, VIT, Go, SharedPage, models, over_models
+from tests.ui.conftest import BANDS, SMALL, VIT, Go, SharedPage, comes_true, models, over_models
 
 
 def shows(page: Page, card: str, text: str | re.Pattern[str]) -> None:
@@ -84,7 +84,7 @@ HEARS = """() => {
 
 
 def the_cursor_moves_while_the_server_hears_nothing(page: Page) -> None:
-    page.wait_for_function(KNOWS_MORE)
+    comes_true(page, KNOWS_MORE)
     start = step(page)
     page.evaluate(DEAF)
     told = [page.locator(f".{part} table").inner_text() for part in ("story", "live")]
@@ -116,10 +116,10 @@ def a_tap_on_the_address_map_selects_and_moves_the_cursor(page: Page) -> None:
 
 
 def a_row_that_is_tapped_is_outlined(page: Page) -> None:
-    page.wait_for_function(over_models(f"{OUTLINED} === 0"))
+    comes_true(page, over_models(f"{OUTLINED} === 0"))
     page.locator(".live tr.tap").first.click()
     expect(page.locator(".live tr.on")).to_have_count(1)
-    page.wait_for_function(over_models(f"{OUTLINED} > 0"))
+    comes_true(page, over_models(f"{OUTLINED} > 0"))
     page.keyboard.press("Escape")
     expect(page.locator(".live tr.on")).to_have_count(0)
 
@@ -143,7 +143,7 @@ def test_blocks_open_in_place_and_a_large_graph_has_an_overview(go: Go) -> None:
     nodes = "all.find(m => m.type === 'ColumnDataSource' && m.data.is_block)"
     before = models(page, f"{nodes}.data.x.length")
     models(page, f"{nodes}.selected.indices = [{nodes}.data.is_block.indexOf(true)]")
-    page.wait_for_function(over_models(f"{nodes}.data.x.length > {before}"))
+    comes_true(page, over_models(f"{nodes}.data.x.length > {before}"))
     small = page.locator(".dag-overview")
     page.get_by_role("button", name="open all").click()
     expect(small).to_be_visible()
@@ -152,7 +152,7 @@ def test_blocks_open_in_place_and_a_large_graph_has_an_overview(go: Go) -> None:
     box = small.bounding_box()
     assert box is not None
     small.click(position={"x": 0.8 * box["width"], "y": box["height"] / 2})
-    page.wait_for_function(over_models(f"{seen}.start > {before[2]} / 4"))
+    comes_true(page, over_models(f"{seen}.start > {before[2]} / 4"))
     start, width, _ = models(page, f"[{seen}.start, {seen}.end - {seen}.start, 0]")
     assert width == pytest.approx(before[1])
     assert start > before[0]

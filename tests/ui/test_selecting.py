@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import SMALL, Go
+from tests.ui.conftest import SMALL, Go, comes_true
 
 HOLD = """if (!window.release) {
 window.held = false;
@@ -56,13 +56,11 @@ def hold(go: Go) -> Iterator[Go]:
         pages.append(page)
         page.evaluate(f"() => {{ {HOLD} }}")
         page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
-        page.wait_for_function("m('chosen_lanes')")
+        comes_true(page, "m('chosen_lanes')")
         while not page.evaluate("told()"):
             page.wait_for_timeout(100)
         page.wait_for_timeout(300)
-        page.wait_for_function(
-            "cursor().selected === '' && !Object.values(outlines()).some(Boolean)"
-        )
+        comes_true(page, "cursor().selected === '' && !Object.values(outlines()).some(Boolean)")
         page.evaluate("held = true")
         return page
 
@@ -95,7 +93,7 @@ def heard(page: Page, selection: str) -> None:
     page.wait_for_timeout(400)  # a clock for what must not come
     assert page.evaluate("cursor().selected") != selection
     page.evaluate("release()")
-    page.wait_for_function(f"cursor().selected === {selection!r}")
+    comes_true(page, f"cursor().selected === {selection!r}")
     words = re.escape(selection.replace(":", "%3A").replace("+", "%2B"))
     expect(page).to_have_url(re.compile(f"selection={words}(&|$)"))
 
@@ -144,10 +142,10 @@ def test_operators_and_tensors_are_selected_without_the_server(hold: Go) -> None
     block = page.evaluate("m('nodes').data.title[m('nodes').data.is_block.indexOf(true)]")
     before = count = page.evaluate("m('nodes').data.x.length")
     tap(page, "nodes", "m('nodes').data.is_block.indexOf(true)")
-    page.wait_for_function(f"m('nodes').data.x.length > {before}")
+    comes_true(page, f"m('nodes').data.x.length > {before}")
     assert page.evaluate("outlines().nodes") > 0, "rows that come later are outlined too"
     tap(page, "frames", f"m('frames').data.block.indexOf({block!r})")
-    page.wait_for_function(f"m('nodes').data.x.length === {count}")
+    comes_true(page, f"m('nodes').data.x.length === {count}")
 
 
 def test_what_the_server_draws_anew_is_outlined_anew(hold: Go) -> None:
@@ -162,7 +160,7 @@ def test_what_the_server_draws_anew_is_outlined_anew(hold: Go) -> None:
         f"m('lanes').data.left.length !== {before}"
     )
     page.keyboard.press("e")
-    page.wait_for_function("!m('nodes').data.is_block.includes(true)")
+    comes_true(page, "!m('nodes').data.is_block.includes(true)")
     assert page.evaluate("outlines().nodes") > 0
     assert page.evaluate("outlines().curves") > 0
 
@@ -208,7 +206,7 @@ def test_runs_of_a_pool_are_selected_without_the_server(hold: Go) -> None:
     )
     first = name.split(": ")[1].split(" … ")[0]
     page.evaluate("release()")
-    page.wait_for_function(f"cursor().selected.startsWith('run:{first}')")
+    comes_true(page, f"cursor().selected.startsWith('run:{first}')")
     expect(page).to_have_url(re.compile(f"selection=run%3A{first}"))
 
 
@@ -234,12 +232,12 @@ def test_a_wish_that_waits_takes_the_tap(hold: Go) -> None:
     name = page.evaluate(f"m('nodes').data.title[{first}]")
     tap(page, "nodes", first)
     page.get_by_role("button", name="Run before…").click()
-    page.wait_for_function("cursor().picking")
+    comes_true(page, "cursor().picking")
     tap(page, "nodes", first)
     expect(page.locator(".message")).to_contain_text("same operator")
     assert page.evaluate("outlines().nodes") == 1
     page.keyboard.press("Escape")  # gives up the wish, not the selection
-    page.wait_for_function("!cursor().picking")
+    comes_true(page, "!cursor().picking")
     assert page.evaluate("cursor().selected") == f"operator:{name}"
     assert not any(press(page, "Escape").values())
 
@@ -249,10 +247,10 @@ def test_a_pinned_plan_is_outlined_too(hold: Go) -> None:
     page.evaluate("release()")
     expect(page.locator(".split-title")).to_contain_text("Pinned")
     below = "(name) => Bokeh.documents[0].get_model_by_id(cursor().below[name])"
-    page.wait_for_function(f"cursor().pinned.byteLength > 0 && ({below})('chosen_rects')")
+    comes_true(page, f"cursor().pinned.byteLength > 0 && ({below})('chosen_rects')")
     page.evaluate("held = true")
     tap(page, "rects", "9")
-    page.wait_for_function(f"count('chosen_rects', {below}) > 0")
+    comes_true(page, f"count('chosen_rects', {below}) > 0")
     page.evaluate(f"({below})('rects').selected.indices = [4]")
     name = page.evaluate(f"({below})('rects').data.tensor[4]")
     heard(page, f"tensor:{name}")
@@ -267,15 +265,16 @@ def test_another_plan_has_its_own_outlines(hold: Go) -> None:
     page.locator(".budget-typed input").press("Enter")
     expect(page.locator(".card.peak")).to_contain_text("of 8 MiB")
     drawn = f"m('rects').data.tensor.indexOf({tensor!r})"
-    page.wait_for_function(
+    comes_true(
+        page,
         "outlines().rects > 0"
         f" && m('chosen_rects').data.left.includes(m('rects').data.left[{drawn}])"
-        f" && m('chosen_rects').data.bottom.includes(m('rects').data.bottom[{drawn}])"
+        f" && m('chosen_rects').data.bottom.includes(m('rects').data.bottom[{drawn}])",
     )
     field = page.locator(".model input")
     field.click()
     field.press_sequentially("squeezenet1_0")
     field.press("Enter")
     expect(page.locator(".card.name")).to_contain_text("squeezenet1_0")
-    page.wait_for_function("!Object.values(outlines()).some(Boolean)")
+    comes_true(page, "!Object.values(outlines()).some(Boolean)")
     assert page.evaluate("cursor().selected") == ""

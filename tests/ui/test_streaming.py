@@ -13,7 +13,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import PATIENCE_MS, Go, models
+from tests.ui.conftest import PATIENCE_MS, Go, comes_true, models
 
 STREAM = "?v=1&model=yolov4&bytes_per_element=4&planner=streaming&machine=jetson_xavier_980pro"
 SOURCE = "all.find(m => m.type === 'ColumnDataSource' && m.data.{} && m.data.{}.length)"
@@ -30,9 +30,10 @@ def stream_page(go: Go, more: str = "&budget=110+MiB&pipeline=2s") -> Page:
     page = go(STREAM + more)
     expect(page.locator(".card.name")).to_contain_text("layers")
     expect(page.locator(".stream-legend")).to_be_visible()
-    page.wait_for_function(
+    comes_true(
+        page,
         "() => [...Bokeh.documents[0]._all_models.values()].some("
-        "m => m.type === 'ColumnDataSource' && m.data.fields && m.data.fields.length > 20)"
+        "m => m.type === 'ColumnDataSource' && m.data.fields && m.data.fields.length > 20)",
     )
     return page
 
@@ -42,9 +43,10 @@ def test_layers_are_stepped_through_and_seen_in_their_rings(go: Go) -> None:
     story = page.locator(".story tr")
     expect(story.first).to_contain_text(re.compile("read in .*; copied in "))
     page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
-    page.wait_for_function(
+    comes_true(
+        page,
         "() => [...Bokeh.documents[0]._all_models.values()].some("
-        "m => m.data?.cause && m.data.kind?.length && [...m.data.lane].includes('copy'))"
+        "m => m.data?.cause && m.data.kind?.length && [...m.data.lane].includes('copy'))",
     )
     page.locator(".map-memory button", has_text="CPU ring").click()
     expect(page).to_have_url(re.compile("memory=cpu"))

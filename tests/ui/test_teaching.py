@@ -12,7 +12,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import VIT, Go, SharedPage
+from tests.ui.conftest import VIT, Go, SharedPage, comes_true
 
 
 def step(page: Page) -> int:
@@ -40,7 +40,7 @@ def at_stop(page: Page, number: int) -> None:
     expect(page.locator(".callout .count")).to_have_text(f"{number} of 12")
     expect(page.locator(".callout .spin")).to_have_count(0)
     expect(page.locator(".spotlight")).to_be_visible()
-    page.wait_for_function(IN_SIGHT)
+    comes_true(page, IN_SIGHT)
 
 
 def test_the_tour_leads_through_all_views_and_back(go: Go) -> None:
@@ -121,7 +121,8 @@ LETTERS = "e => parseFloat(getComputedStyle(e).fontSize)"
 
 def fill_the_screen(page: Page, *names: str) -> None:
     """The boxes lie one below the other within the window, which they fill."""
-    page.wait_for_function(
+    comes_true(
+        page,
         f"(names) => ({PRESENTED})(names).every(([top, bottom, width]) => top >= 0"
         " && bottom <= innerHeight && bottom > top && width > 0.9 * innerWidth)",
         arg=list(names),
@@ -179,7 +180,7 @@ def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(go: Go) -> None:
     page.keyboard.press("Home")  # the end of 113 steps is far
     page.keyboard.press(" ")
     expect(page.locator(".play button")).to_contain_text("pause")
-    page.wait_for_function(f"() => {CURSOR} > 1")
+    comes_true(page, f"() => {CURSOR} > 1")
     page.locator(".play button").click()
     expect(page.locator(".play button")).to_contain_text("play")  # said once the cursor stands
     stopped = int(page.evaluate(f"() => {CURSOR}"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import VIT, Go
+from tests.ui.conftest import VIT, Go, comes_true
 
 BRANCHED = '?v=1&model=googlenet&budget=MP&wishes=["conv2d_7 before conv2d_3"]'
 PLACE = """([tensor, nth]) => {
@@ -46,7 +46,7 @@ def select(page: Page, name: str) -> None:
 def place(page: Page, tensor: str, nth: int = 0) -> Any:
     """Where a stay of a tensor is drawn, in pixels, and its address."""
     page.locator(".address-map").first.scroll_into_view_if_needed()
-    return page.wait_for_function(PLACE, arg=[tensor, nth], polling=200).json_value()
+    return comes_true(page, PLACE, arg=[tensor, nth]).json_value()
 
 
 def drag(page: Page, tensor: str, to: int) -> None:
