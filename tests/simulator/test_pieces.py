@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 import planners as sp
-from planners.core.program import Compute
+from planners.core.program import Compute, Load, Piece
 from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator.check import replay
 from planners.simulator.execute import execute
@@ -82,3 +83,18 @@ def test_a_layer_is_read_while_the_one_before_runs() -> None:
 
 def _graph_and_program(case: Any) -> tuple[sp.Graph, Any]:
     return case.graph, case.program()
+
+
+@pytest.mark.parametrize("axis", range(4))
+def test_a_piece_lies_in_its_tensor(axis: int) -> None:
+    """Its bytes and its region are those of a piece that does."""
+    case = RowsInRings()
+    items = list(case.program().instructions)
+    at, load = next((i, item) for i, item in enumerate(items) if isinstance(item, Load))
+    (name, box), size = load.piece, case.graph.tensors[load.piece.tensor].shape[axis]
+    shifted = tuple((a + size, b + size) if i == axis else (a, b) for i, (a, b) in enumerate(box))
+    items[at] = replace(load, piece=Piece(name, shifted))
+    program = replace(case.program(), instructions=tuple(items))
+    with pytest.raises(sp.InvalidPlan, match="lies outside of the tensor's shape") as error:
+        replay(case.graph, program)
+    assert error.value.kind == "box"
