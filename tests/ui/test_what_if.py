@@ -24,8 +24,9 @@ PLACE = """([tensor, nth]) => {
   for (const root of Bokeh.index.roots) walk(root);
   const view = found.find((v) => v.model.css_classes.includes('address-map'));
   const models = [...Bokeh.documents[0]._all_models.values()];
-  const stays = models.find((m) => m.data && m.data.fixed).data;
-  const at = stays.tensor.flatMap((name, i) => name === tensor ? [i] : [])[nth];
+  const stays = models.find((m) => m.data && m.data.fixed && m.data.tensor)?.data;
+  const at = stays?.tensor.flatMap((name, i) => name === tensor ? [i] : [])[nth];
+  if (!view || at === undefined) return null;
   const box = view.el.getBoundingClientRect();
   const x = (v) => box.x + view.frame.x_scale.compute(v);
   const y = (v) => box.y + view.frame.y_scale.compute(v);
