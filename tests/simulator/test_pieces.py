@@ -98,3 +98,25 @@ def test_a_piece_lies_in_its_tensor(axis: int) -> None:
     with pytest.raises(sp.InvalidPlan, match="lies outside of the tensor's shape") as error:
         replay(case.graph, program)
     assert error.value.kind == "box"
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"step": 999}, "order"),
+        ({"step": -1}, "order"),
+        ({"frees": (7,)}, "frees"),
+        ({"frees": (-1,)}, "frees"),
+        ({"macs": 181}, "macs"),
+        ({"reads": ()}, "missing operand"),
+    ],
+    ids=str,
+)
+def test_a_computation_that_is_not_its_operators_is_refused(change: Any, kind: str) -> None:
+    case = RowsInRings()
+    items = list(case.program().instructions)
+    at, first = next((i, item) for i, item in enumerate(items) if isinstance(item, Compute))
+    items[at] = replace(first, **change)
+    with pytest.raises(sp.InvalidPlan) as error:
+        replay(case.graph, replace(case.program(), instructions=tuple(items)))
+    assert error.value.kind == kind
