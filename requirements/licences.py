@@ -50,9 +50,9 @@ def packages() -> list[str]:
 def licence_of(name: str) -> str:
     """The licence that a package names: an SPDX expression where there is one."""
     told = metadata.metadata(name)
-    if expression := told["License-Expression"]:
+    if expression := told.get("License-Expression"):
         return str(expression)
-    first = (told["License"] or "").strip().split("\n")[0]
+    first = (told.get("License") or "").strip().split("\n")[0]
     if first and set(re.split(r" AND | OR ", first)) <= KNOWN:
         return first
     classes = [line for line in told.get_all("Classifier") or [] if line.startswith("License")]

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from playwright.sync_api import Browser, JSHandle, Page, expect
+from playwright.sync_api import Browser, Error, JSHandle, Page, expect
 
 from app.model.state import WEIGHED, Look, problem_with
 from app.model.url import LOOKED_AT, to_query
@@ -153,6 +153,13 @@ class SharedPage:
             self._page.context.close()
         self._page = None
 
+    def words(self) -> str:
+        """The address, and what can be read on the page."""
+        try:
+            return f"{self._page.url}\n{self._page.evaluate(WORDS)}" if self._page else ""
+        except Error as error:
+            return str(error)
+
     def go(self, link: str, *, planned: bool = True) -> Page:
         """Drop a link on the page, which looks as one that nobody has touched.
 
@@ -193,6 +200,21 @@ DROP = """(link) => {
 }"""
 
 
+WORDS = """() => {
+  const said = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE && node.data.trim()) said.push(node.data.trim());
+    if (node.nodeType === Node.ELEMENT_NODE
+        && (/^(STYLE|SCRIPT|OPTION)$/.test(node.tagName)
+            || getComputedStyle(node).display === 'none')) return;
+    for (const below of [...(node.shadowRoot?.childNodes || []), ...node.childNodes]) walk(below);
+  };
+  walk(document.body);
+  return said.join(' | ').slice(0, 6000);
+}"""
+"""What is visible of a page, in its shadow roots too."""
+
+
 DROP_FILE = """([node, name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name));
@@ -212,6 +234,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     for shared in getattr(item, "funcargs", {}).values() if report.failed else ():
         if isinstance(shared, SharedPage):
             report.sections.append(("Wrong in the browser", "\n".join(shared.wrong)))
+            report.sections.append(("On the page", shared.words()))
             shared.close()
     return report
 

@@ -104,8 +104,10 @@ def test_two_operators_are_put_in_order(go: Go) -> None:
 def test_a_rectangle_is_moved_by_hand_and_judged(go: Go) -> None:
     page = go(f"{VIT}&budget=1.5MiB&step=8")
     expect(page.locator(".card.peak")).to_contain_text("1.5 MiB")
-    page.keyboard.press("m")
     bar = page.locator(".hand-bar")
+    expect(bar).to_be_hidden()
+    page.keyboard.press("m")
+    expect(bar).to_be_visible()
     expect(bar).to_contain_text("drag a rectangle")
     start = place(page, "layer_norm_1")
     drag(page, "layer_norm_1", 2**20)
