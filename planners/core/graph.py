@@ -151,14 +151,18 @@ class Graph(Displayed):
     def bits_of(self, tensor: str) -> int:
         """Bits that each element of a tensor counts."""
         width = self.bytes_per_element
-        return 8 * width if isinstance(width, int) else bits_of_type(self.tensors[tensor].dtype)
+        return (
+            8 * width
+            if isinstance(width, int)
+            else bits_of_type(self.tensors[tensor].dtype, tensor)
+        )
 
     def bytes_of(self, tensor: str, elements: int) -> int:
         """Bytes of a box of so many elements of a tensor: rounded up, box by box."""
         width = self.bytes_per_element
         if isinstance(width, int):
             return elements * width
-        return -(-elements * bits_of_type(self.tensors[tensor].dtype) // 8)
+        return -(-elements * bits_of_type(self.tensors[tensor].dtype, tensor) // 8)
 
     def sum_bytes(self, op: Operator, elements: int) -> int:
         """Bytes of so many elements of an operator's output while their sums are not complete.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planners.core.access import CONVOLUTIONS, ELEMENTWISE, NORMS, POOLS
-from planners.core.element_types import Width, usual_width
+from planners.core.element_types import Width
 from planners.core.errors import BadInput, ImportFailed
 from planners.core.graph import GRANULARITIES, Graph, Operator, Part, Tensor
 from planners.core.relations import Relation
@@ -101,12 +101,10 @@ def to_graph(
     trace: CallTrace,
     granularity: str,
     *,
-    bytes_per_element: Width | None = None,
+    bytes_per_element: Width = 1,
     source: Mapping[str, Any] | None = None,
 ) -> Graph:
     """The graph of a trace at a granularity. Raises `BadInput` where that is not one of the three.
-
-    Without `bytes_per_element` it is that of `usual_width`.
 
     Linear in calls, but for the views and constants that several operators run again.
     """
@@ -128,9 +126,7 @@ def to_graph(
         operators=tuple(operators),
         inputs=tuple(t.name for t in trace.inputs),
         outputs=tuple(outputs),
-        bytes_per_element=usual_width(t.dtype for t in tensors.values())
-        if bytes_per_element is None
-        else bytes_per_element,
+        bytes_per_element=bytes_per_element,
         granularity=granularity,
         source=dict(source or {}),
         state=dict(trace.state),

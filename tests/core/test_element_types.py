@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import planners as sp
-from planners.core.element_types import BITS, accumulator, bits_of_type, read_width, usual_width
+from planners.core.element_types import (
+    BITS,
+    ONNX_TYPES,
+    PT2_TYPES,
+    TFLITE_TYPES,
+    accumulator,
+    bits_of_type,
+    read_width,
+    usual_width,
+)
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.program import Piece, piece_bytes
 
@@ -41,20 +51,53 @@ def test_a_box_takes_its_bits_rounded_up_to_bytes(dtype: str, whole: int, row: i
     assert graph.with_bytes_per_element(3).size_bytes("x") == 42  # one width, whatever the type
 
 
-def test_every_type_of_torch_that_can_be_counted_is_known() -> None:
+def test_every_type_of_torch_and_numpy_is_known() -> None:
+    """numpy's small types are those of ml_dtypes, which onnx brings."""
+    import ml_dtypes
     import torch
 
-    dtypes = {value for value in vars(torch).values() if isinstance(value, torch.dtype)}
-    names = {str(dtype).removeprefix("torch.") for dtype in dtypes}
-    assert names - {name for name in names if name.startswith("bits")} <= BITS.keys()
-    for dtype in dtypes:
+    for dtype in {value for value in vars(torch).values() if isinstance(value, torch.dtype)}:
         name = str(dtype).removeprefix("torch.")
-        if name in BITS and bits_of_type(name) >= 8:
+        if bits_of_type(name) >= 8:
             assert bits_of_type(name) == 8 * dtype.itemsize
+    for name, kind in vars(ml_dtypes).items():
+        if isinstance(kind, type) and name not in ("finfo", "iinfo"):
+            assert name in BITS, name
+            if bits_of_type(name) >= 8:
+                assert bits_of_type(name) == 8 * np.dtype(kind).itemsize
+
+
+def test_every_type_of_onnx_is_known() -> None:
+    import onnx
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    told = {name: number for name, number in onnx.TensorProto.DataType.items() if number}
+    assert {*told} - {"STRING"} == {*ONNX_TYPES}
+    for theirs, ours in ONNX_TYPES.items():
+        assert str(tensor_dtype_to_np_dtype(told[theirs])) == ours
+
+
+def test_every_type_of_tflite_is_known() -> None:
+    """The schema of the package, and what LiteRT 2.3 has added to it."""
+    import tflite
+
+    told = {number: name for name, number in vars(tflite.TensorType).items() if name.isupper()}
+    told |= {19: "INT2", 20: "UINT4", 21: "FLOAT8_E4M3FN", 22: "FLOAT8_E5M2"}
+    sizeless = {5: "string", 13: "resource", 14: "variant"}
+    assert {number: name.lower() for number, name in told.items()} == TFLITE_TYPES | sizeless
+
+
+def test_every_type_of_pt2_files_is_known() -> None:
+    from torch._export.serde.schema import ScalarType
+    from torch._export.serde.serialize import _TORCH_TO_SERIALIZE_DTYPE
+
+    told = {int(code): str(dtype)[6:] for dtype, code in _TORCH_TO_SERIALIZE_DTYPE.items()}
+    assert told == PT2_TYPES
+    assert {code.value for code in ScalarType} - {*told} == {ScalarType.UNKNOWN.value}
 
 
 def test_a_type_that_is_not_known_is_named() -> None:
-    with pytest.raises(sp.BadInput, match="element type 'posit8'.*number instead of 'native'"):
+    with pytest.raises(sp.BadInput, match="type 'posit8' of 'x'.*number instead of 'native'"):
         typed("posit8")
     assert typed("int8").with_bytes_per_element(1).bytes_per_element == 1
 
@@ -100,7 +143,7 @@ def test_mixed_types_are_counted_as_they_are() -> None:
     assert usual_width(["float32", "float32"]) == 1
     assert usual_width(["int8"]) == 1
     assert usual_width(["float32", "int64"]) == "native"
-    assert usual_width(["float32", "posit8"]) == 1
+    assert usual_width(["float32", "posit8"]) == "native"  # and says that it does not know it
 
 
 def test_budgets_are_sums_of_bytes() -> None:

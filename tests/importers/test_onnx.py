@@ -117,7 +117,7 @@ def budgets(graph: Graph, **options: bool) -> Any:
 )
 def test_an_exported_model_is_the_same_graph(name: str, exported: Any) -> None:
     path, theirs = exported(name)
-    graph = sp.from_onnx(path)
+    graph = sp.from_onnx(path, bytes_per_element=1)
     assert facts(graph) == facts(theirs)
     assert graph.macs == theirs.macs
     assert reads(graph) == reads(theirs)
@@ -130,7 +130,7 @@ def test_an_exported_model_is_the_same_graph(name: str, exported: Any) -> None:
 @pytest.mark.parametrize("name", ["squeezenet1_1", "vit"])
 def test_without_batch_norm_the_weights_are_the_same(name: str, exported: Any) -> None:
     path, theirs = exported(name)
-    graph = sp.from_onnx(path)
+    graph = sp.from_onnx(path, bytes_per_element=1)
     shapes = [
         [g.tensors[p].shape for op in g.operators for p in op.parameters] for g in (graph, theirs)
     ]
@@ -142,7 +142,7 @@ def test_without_batch_norm_the_weights_are_the_same(name: str, exported: Any) -
 def test_granularities(granularity: str, exported: Any) -> None:
     path, _ = exported("squeezenet1_1")
     theirs = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64), granularity=granularity)
-    graph = sp.from_onnx(path, granularity=granularity)
+    graph = sp.from_onnx(path, granularity=granularity, bytes_per_element=1)
     views = {"view", "flatten", "transpose"}
     kinds = [[op.kind for op in g.operators if op.kind not in views] for g in (graph, theirs)]
     assert [kind for kind in kinds[0] if kind != "reshape"] == kinds[1]
@@ -156,7 +156,10 @@ def test_plans_are_the_same(tmp_path: Path) -> None:
     halves = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.ReLU6(), nn.Conv2d(8, 4, 1))
     module = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.SiLU(), halves, nn.MaxPool2d(2))
     path = export(varied(module), (1, 3, 32, 32), tmp_path / "m.onnx")
-    graph, theirs = sp.from_onnx(path), from_torch(module, (torch.zeros(1, 3, 32, 32),))
+    graph, theirs = (
+        sp.from_onnx(path, bytes_per_element=1),
+        from_torch(module, (torch.zeros(1, 3, 32, 32),)),
+    )
     for planner, budget in (("fusion", "2KiB"), ("overlap", "8KiB"), ("cosma", "MR")):
         plans = [sp.plan(g, planner, budget, time_limit=600) for g in (graph, theirs)]
         assert plans[0].claims.objective_bytes == plans[1].claims.objective_bytes, planner
@@ -168,7 +171,10 @@ def test_batch_norm_that_was_not_folded(tmp_path: Path) -> None:
     module = varied(nn.Sequential(*layers))
     mode = torch.onnx.TrainingMode.PRESERVE
     path = export(module, (1, 3, 8, 8), tmp_path / "m.onnx", training=mode)
-    graph, theirs = sp.from_onnx(path), from_torch(module, (torch.zeros(1, 3, 8, 8),))
+    graph, theirs = (
+        sp.from_onnx(path, bytes_per_element=1),
+        from_torch(module, (torch.zeros(1, 3, 8, 8),)),
+    )
     assert facts(graph) == facts(theirs)
     parts = [[part.kind for part in op.parts] for op in graph.operators]
     assert parts == [["conv2d", "batch_norm", "relu"], ["batch_norm"]]
@@ -201,7 +207,9 @@ class Mixed(nn.Module):
 @pytest.mark.parametrize("opset", [11, 13, 17, 20])
 def test_the_forms_of_old_and_new_operator_sets(opset: int, tmp_path: Path) -> None:
     module, shape = varied(Mixed()), (2, 6, 7, 12)
-    graph = sp.from_onnx(export(module, shape, tmp_path / "m.onnx", opset_version=opset))
+    graph = sp.from_onnx(
+        export(module, shape, tmp_path / "m.onnx", opset_version=opset), bytes_per_element=1
+    )
     theirs = from_torch(module, (torch.zeros(shape),))
     assert facts(graph) == facts(theirs)
     assert graph.parameter_count == theirs.parameter_count
@@ -216,7 +224,7 @@ def test_sizes_left_open_are_followed(tmp_path: Path) -> None:
     export(module, (1, 3, 64, 64), path, input_names=["x"], dynamic_axes=axes)
     with pytest.raises(sp.BadInput, match=r"'x' leaves 'batch' \(axis 0\) open"):
         sp.from_onnx(path)
-    graph = sp.from_onnx(path, (3, 3, 64, 64))
+    graph = sp.from_onnx(path, (3, 3, 64, 64), bytes_per_element=1)
     theirs = from_torch(module, (torch.zeros(3, 3, 64, 64),))
     assert [fact[0] for fact in facts(graph)] == [fact[0] for fact in facts(theirs)]
     assert (graph.macs, budgets(graph)) == (theirs.macs, budgets(theirs))
@@ -245,6 +253,9 @@ def by_dynamo(module: nn.Module, path: Path) -> None:
 def test_what_dynamo_exports(make: Callable[[], nn.Module], tmp_path: Path) -> None:
     module, path = make(), tmp_path / "m.onnx"
     by_dynamo(module, path)
-    graph, theirs = sp.from_onnx(path), from_torch(module, (torch.zeros(1, 3, 64, 64),))
+    graph, theirs = (
+        sp.from_onnx(path, bytes_per_element=1),
+        from_torch(module, (torch.zeros(1, 3, 64, 64),)),
+    )
     assert [fact[:-1] for fact in facts(graph)] == [fact[:-1] for fact in facts(theirs)]
     assert budgets(graph) == budgets(theirs)

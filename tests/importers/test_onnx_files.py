@@ -62,7 +62,7 @@ def test_load_and_the_command_line_take_the_file(
     with pytest.raises(SystemExit) as stop:
         main(["budgets", str(path), "--json"])
     assert not stop.value.code
-    assert json.loads(capfd.readouterr().out)["MR"] == (3 + 4) * 64
+    assert json.loads(capfd.readouterr().out)["MR"] == 4 * (3 + 4) * 64
     with pytest.raises(SystemExit) as stop:
         main(["budgets", str(path), "--input", "1x3x9x9"])
     assert stop.value.code == 2

@@ -69,7 +69,7 @@ def changed(net: Path, target: Path, change: Change) -> Path:
 
 def plain(graph: sp.Graph) -> dict[str, Any]:
     """A graph's JSON but for where it is from."""
-    return {**graph.to_json(), "source": {}}
+    return {**graph.with_bytes_per_element("native").to_json(), "source": {}}
 
 
 @pytest.mark.parametrize("granularity", ["aten", "folded", "fused"])

@@ -81,11 +81,11 @@ def test_a_small_network(dtype: str, tmp_path: Path) -> None:
     assert deep.groups == 8
     assert deep.macs == 8 * 5 * 6 * 9
     assert sum(op.macs for op in ops) == conv.macs + deep.macs + 160
-    assert graph.bytes_per_element == (1 if dtype == "float32" else "native")
+    assert graph.bytes_per_element == "native"
     assert {t.dtype for t in graph.tensors.values() if t.kind == "activation"} == {dtype}
     assert [graph.tensors[name].shape for name in ops[3].parameters] == [(1, 16, 1, 1)]
     for planner in ("cosma", "fusion", "overlap", "streaming"):
-        plan = sp.plan(graph, planner, "4KiB", time_limit=600)
+        plan = sp.plan(graph, planner, "8KiB", time_limit=600)
         assert sp.check(plan).extent_bytes <= plan.budget_bytes
 
 

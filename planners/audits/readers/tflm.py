@@ -37,6 +37,8 @@ BY_RUNTIME = -1
 def read_tflm(path: str | Path) -> ForeignPlan:
     """The head of the arena as the runtime lays it out. Raises `BadInput`."""
     file = read_tflite(path)
+    if any(t.external for each in file.subgraphs for t in each.tensors):
+        raise BadInput(f"{path} has weights in a file of their own, which {TOOL} does not read")
     tensors, given = buffers(file), offline_offsets(file)
     scratch, unknown = scratch_buffers(file)
     placed = greedy((*tensors, *scratch), given)

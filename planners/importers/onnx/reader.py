@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planners.core.element_types import Width
+from planners.core.element_types import Width, width_of_file
 from planners.core.errors import BadInput
 from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
 from planners.importers.passes import CallTrace, to_graph
@@ -39,7 +39,9 @@ def from_onnx(
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not an ONNX file: it has names that are no text") from error
     try:
-        graph = to_graph(trace, granularity, bytes_per_element=bytes_per_element, source=source)
+        graph = to_graph(
+            trace, granularity, bytes_per_element=width_of_file(bytes_per_element), source=source
+        )
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
     if not graph.operators:

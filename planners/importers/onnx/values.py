@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
+from planners.core.element_types import ONNX_TYPES
 from planners.core.errors import BadInput
 from planners.importers.onnx.branches import branch_nodes
 from planners.importers.onnx.contributed import (
@@ -216,8 +217,7 @@ def _dtype(code: int, name: str, file: OnnxFile) -> str:
         text = "UNDEFINED"
     if text in ("UNDEFINED", "STRING"):
         raise BadInput(f"{file.path}: {name!r:.80} holds no numbers, which cannot be planned")
-    known = {"FLOAT": "float32", "DOUBLE": "float64", "FLOAT16": "float16", "BFLOAT16": "bfloat16"}
-    return known.get(text, text.lower())
+    return ONNX_TYPES.get(text, text.lower())
 
 
 def _add(values: Values, file: OnnxFile, name: str, value: Value) -> None:

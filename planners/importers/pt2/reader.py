@@ -24,7 +24,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from planners.core.element_types import Width
+from planners.core.element_types import PT2_TYPES, Width, width_of_file
 from planners.core.errors import BadInput, ImportFailed
 from planners.core.graph import GRANULARITIES, Graph
 from planners.importers.passes import to_graph
@@ -33,19 +33,6 @@ from planners.importers.torch.program import read_program
 
 ATEN = re.compile(r"torch\.ops\.aten\.([A-Za-z_]\w*)\.(\w+)")
 NAME = re.compile(r"[A-Za-z_]\w*")
-DTYPES: Mapping[int, str] = dict(
-    enumerate(
-        "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
-        "bfloat16".split(),
-        start=1,
-    )
-) | dict(
-    zip(
-        (28, 29, 30, 31, 32, 33, 34, 35),
-        "uint16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu uint32 "
-        "uint64".split(),
-    )
-)
 FORMATS = {1: "contiguous_format", 2: "channels_last", 3: "channels_last_3d", 4: "preserve_format"}
 PLAIN = ("int", "ints", "float", "floats", "bool", "bools", "string", "strings", "int_lists")
 NUMBERS = {"Infinity": float("inf"), "-Infinity": float("-inf"), "NaN": float("nan")}
@@ -86,7 +73,9 @@ def from_pt2(
         said = " and ".join("x".join(map(str, shape)) for shape in shapes)
         raise BadInput(f"{path} was exported for {said}: for other shapes export it anew")
     source = {"pt2": Path(path).name, "input_shape": shapes}
-    graph = to_graph(trace, granularity, bytes_per_element=bytes_per_element, source=source)
+    graph = to_graph(
+        trace, granularity, bytes_per_element=width_of_file(bytes_per_element), source=source
+    )
     return replace(graph, name=Path(path).stem)
 
 
@@ -159,11 +148,11 @@ class _Program:
     def _value(self, name: str) -> torch.Tensor:
         """A tensor without data, as the file describes it."""
         meta = self.graph_data["tensor_values"][name]
-        if meta["dtype"] not in DTYPES:
+        if meta["dtype"] not in PT2_TYPES:
             raise ImportFailed(f"{self.label}: {name!r:.80} has an unknown type {meta['dtype']!r}")
-        dtype = getattr(torch, DTYPES[meta["dtype"]], None)
+        dtype = getattr(torch, PT2_TYPES[meta["dtype"]], None)
         if dtype is None:
-            raise ImportFailed(f"{self.label}: this PyTorch has no {DTYPES[meta['dtype']]}")
+            raise ImportFailed(f"{self.label}: this PyTorch has no {PT2_TYPES[meta['dtype']]}")
         shape = shape_of(meta, name)
         strides = strides_of(meta, shape)
         return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
@@ -231,7 +220,7 @@ class _Program:
                 parts = [self._argument(p) for p in (value if kind[-1] == "s" else [value])]
                 return parts if kind[-1] == "s" else parts[0]
             case "scalar_type":
-                return getattr(torch, DTYPES[value])
+                return getattr(torch, PT2_TYPES[value])
             case "memory_format":
                 return getattr(torch, FORMATS[value]) if value in FORMATS else None
             case "layout":

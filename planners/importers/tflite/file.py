@@ -20,6 +20,7 @@ import numpy as np
 import tflite
 from numpy.typing import NDArray
 
+from planners.core.element_types import TFLITE_TYPES
 from planners.core.errors import BadInput
 
 IDENTIFIER, IDENTIFIER_AT = b"TFL3", 4
@@ -27,14 +28,9 @@ LARGEST_FILE = 2**31 - 1
 MOST_OPERATORS, MOST_TENSORS, MOST_SUBGRAPHS = 2**16, 2**18, 2**8
 MOST_AXES = 8
 MOST_LETTERS = 500
-DTYPES: Mapping[int, str] = {
-    number: {"bool": "bool"}.get(name.lower(), name.lower())
-    for name, number in vars(tflite.TensorType).items()
-    if isinstance(number, int)
-}
-"""Element types by the schema's number, as torch names them; `string`, `resource` and `variant`
-have no size."""
-SIZELESS = frozenset({"string", "resource", "variant"})
+_SIZELESS = {5: "string", 13: "resource", 14: "variant"}
+SIZELESS = frozenset(_SIZELESS.values())
+_TYPES = TFLITE_TYPES | _SIZELESS
 _ARRAYS = {
     **{name: name for name in "float16 float32 float64 int8 uint8 int16 uint16 int32".split()},
     **{name: name for name in "uint32 int64 uint64 bool".split()},
@@ -53,8 +49,9 @@ BROKEN = (struct.error, IndexError, ValueError, TypeError, OverflowError, Assert
 class TfliteTensor:
     """A tensor of a subgraph: its axes in the file's order, its type as torch names it.
 
-    `data` are the bytes in the file of a constant, from and to; `scales` and `zeros` quantise it,
-    along `axis` where they are several. `sparsity` is the file's table of one that is stored so.
+    `data` are the bytes in the file of a constant, from and to, `external` says that they lie in
+    another file; `scales` and `zeros` quantise it, along `axis` where they are several. `sparsity`
+    is the file's table of one that is stored so.
     """
 
     number: int
@@ -67,6 +64,11 @@ class TfliteTensor:
     scales: tuple[float, ...] = ()
     zeros: tuple[int, ...] = ()
     axis: int = 0
+    external: bool = False
+
+    @property
+    def constant(self) -> bool:
+        return self.data is not None or self.external
 
     @property
     def elements(self) -> int:
@@ -228,9 +230,10 @@ class _Reader:
     def _kind(self, code: Any) -> tuple[str, bool]:
         """An operator's name, and whether it is a custom one.
 
-        Files of before 2020 have their code in a byte, which later ones fill too, up to 127.
+        Files of before 2020 have their code in a byte, which most later ones fill too, up to 127;
+        the generated reader believes the byte, where there is one that is below.
         """
-        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        number = max(_whole_of(code, 10), code.DeprecatedBuiltinCode())
         if number == tflite.BuiltinOperator.CUSTOM:
             return self._text(code.CustomCode()) or "CUSTOM", True
         return _CODES.get(number, f"builtin {number}"), False
@@ -269,13 +272,14 @@ class _Reader:
             number,
             name,
             shape,
-            DTYPES.get(tensor.Type(), f"type {tensor.Type()}"),
+            _TYPES.get(tensor.Type(), f"type {tensor.Type()}"),
             data,
             bool(tensor.IsVariable()),
             tensor.Sparsity(),
             scales,
             zeros,
             axis,
+            external=_whole_of(tensor, 24) > 0,
         )
 
     def _operator(self, number: int, operator: Any, count: int) -> TfliteOperator:
@@ -299,3 +303,9 @@ class _Reader:
         options = kind()
         options.Init(table.Bytes, table.Pos)
         return options
+
+
+def _whole_of(table: Any, slot: int) -> int:
+    """A field of 32 bits, by its place in the schema, as the file has it; 0 where it has none."""
+    at = table._tab.Offset(slot)
+    return int(struct.unpack_from("<i", table._tab.Bytes, table._tab.Pos + at)[0]) if at else 0

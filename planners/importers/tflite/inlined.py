@@ -95,7 +95,7 @@ class _Inlining:
             raise BadInput(f"{where} does not fit subgraph {called}: other inputs or outputs")
         here = dict(zip(graph.inputs, inputs, strict=True))
         for number, outside in zip(graph.outputs, outputs, strict=True):
-            if here.get(number, outside) != outside or graph.tensors[number].data is not None:
+            if here.get(number, outside) != outside or graph.tensors[number].constant:
                 raise BadInput(
                     f"{where}: subgraph {called} hands on what it is given or a constant, which "
                     "is not read here"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planners.core.element_types import Width
+from planners.core.element_types import Width, width_of_file
 from planners.core.errors import BadInput
 from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
 from planners.importers.passes import CallTrace, to_graph
@@ -54,7 +54,10 @@ def from_tflite(
     }
     try:
         graph = to_graph(
-            found.trace, granularity, bytes_per_element=bytes_per_element, source=source
+            found.trace,
+            granularity,
+            bytes_per_element=width_of_file(bytes_per_element),
+            source=source,
         )
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
@@ -151,7 +154,7 @@ class SubgraphReader:
 
     def _check_order(self, graph: TfliteSubgraph) -> None:
         """Refuse a file in which something is read that nothing before it has made."""
-        made = {t.number for t in graph.tensors if t.data is not None or t.variable}
+        made = {t.number for t in graph.tensors if t.constant or t.variable}
         made |= {*graph.inputs}
         for operator in graph.operators:
             for number in operator.inputs:

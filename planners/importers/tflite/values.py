@@ -65,7 +65,7 @@ def values_of(file: TfliteFile, graph: TfliteSubgraph) -> TfliteValues:
             raise BadInput(f"{file.path}: tensor {name!r:.80} has {tensor.elements:,} elements")
         values.of[name] = NodeValue(turned(tensor.shape), tensor.dtype)
         values.tensors[name] = tensor
-        if tensor.data is not None and not tensor.variable and tensor.dtype not in SIZELESS:
+        if tensor.constant and not tensor.variable and tensor.dtype not in SIZELESS:
             values.parameters.add(name)
             few = tensor.elements <= MOST_NUMBERS and tensor.sparsity is None
             if few and (array := file.numbers(tensor)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from planners.core.element_types import Width
+from planners.core.element_types import Width, usual_width
 from planners.core.graph import Graph
 from planners.importers.passes import to_graph
 
@@ -24,6 +24,7 @@ def from_torch(
 ) -> Graph:
     """The graph of a module in eval mode, its default schedule the order in which it runs.
 
+    `bytes_per_element` is that of `usual_width` where nobody chooses.
     `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
     program needs none. The module may be on the meta device. Its parameters and the
     buffers that it reads keep their state-dict names. Calls that no input reaches are no operators
@@ -34,4 +35,7 @@ def from_torch(
     from planners.importers.torch.trace import trace_module
 
     traced = trace_module(module, example_inputs, name)
-    return to_graph(traced.trace, granularity, bytes_per_element=bytes_per_element, source=source)
+    graph = to_graph(traced.trace, granularity, source=source)
+    if bytes_per_element is None:
+        bytes_per_element = usual_width(t.dtype for t in graph.tensors.values())
+    return graph.with_bytes_per_element(bytes_per_element)
