@@ -99,7 +99,8 @@ def from_torch(
 
     `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
     program needs none. `bytes_per_element`: of every element, or `"native"`: each tensor has those
-    of its own type, as by default where a module mixes types (else 1).
+    of its own type, as by default where a module mixes types (else 1: the papers' simplification,
+    where a `.pt2` file of the same module is counted as its types say).
 
     Raises `ImportFailed`, and `BadInput` for what is no module.
     """

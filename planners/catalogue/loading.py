@@ -49,8 +49,8 @@ def load(
     seconds; the graph is then kept on disk.
 
     `bytes_per_element`: of every element, or `"native"`: each tensor has those of its own type. By
-    default 1 for catalogue models and files of one type, `"native"` for files that mix types, and
-    what a JSON file says.
+    default 1 for catalogue models and Darknet files, `"native"` for `.onnx`, `.tflite` and `.pt2`
+    files, and what a JSON file says.
 
     Raises `UnknownName`, `BadInput` for a file or a shape that does not do, `ImportFailed`.
     """

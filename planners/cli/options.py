@@ -25,7 +25,7 @@ Width = Annotated[
         "--bytes-per-element",
         metavar="N|native",
         help="of every element, or native: each tensor those of its own type "
-        "(default: 1; native for files that mix types)",
+        "(default: 1; native for .onnx, .tflite and .pt2 files)",
     ),
 ]
 Parameters = Annotated[
