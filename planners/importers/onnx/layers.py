@@ -9,17 +9,30 @@ from planners.importers.onnx.node import OnnxNode
 from planners.importers.torch.said import BEFORE, Aten, Said
 
 
-def _window(node: OnnxNode, kernel: tuple[int, ...]) -> dict[str, object]:
-    """What slides; where padding differs between the ends, that in front is what counts."""
+def _window(
+    node: OnnxNode, kernel: tuple[int, ...], *, transposed: bool = False
+) -> dict[str, object]:
+    """What slides; where padding differs between the ends, that in front is what counts.
+
+    A transposed convolution pads what it writes, and `output_shape` says by how much as `auto_pad`
+    does; of an odd number the larger half is in front, but for SAME_UPPER.
+    """
     axes = len(kernel)
     strides = list(node.get("strides") or [1] * axes)
     dilations = list(node.get("dilations") or [1] * axes)
     pads = list(node.get("pads") or [0] * 2 * axes)[:axes]
     auto = node.get("auto_pad", "NOTSET")
-    if auto in ("SAME_UPPER", "SAME_LOWER"):
+    if transposed and (auto.startswith("SAME") or node.get("output_shape")):
+        more = list(node.get("output_padding") or [0] * axes)
+        reach = zip(node.shape()[2:], node.out[2:], kernel, strides, dilations, more, strict=True)
+        beyond = [max(0, (n - 1) * s + e + d * (k - 1) + 1 - m) for n, m, k, s, d, e in reach]
+        pads = [(n + (auto != "SAME_UPPER")) // 2 for n in beyond]
+    elif auto.startswith("SAME"):
         sizes = zip(node.shape()[2:], node.out[2:], kernel, strides, dilations, strict=True)
-        beyond = [max(0, (m - 1) * s + d * (k - 1) + 1 - n) for n, m, k, s, d in sizes]
-        pads = [(n + (auto == "SAME_LOWER")) // 2 for n in beyond]
+        beyond = [(m - 1) * s + d * (k - 1) + 1 - n for n, m, k, s, d in sizes]
+        if "Pool" not in node.proto.op_type:  # whose windows begin inside, in onnxruntime
+            beyond = [max(0, n) for n in beyond]
+        pads = [int((n + (auto == "SAME_LOWER")) / 2) for n in beyond]
     elif auto == "VALID":
         pads = [0] * axes
     return {
@@ -42,7 +55,13 @@ def convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[Onnx
         operands = {key: node.input(at) for key, at in places.items() if node.input(at)}
         extra = [key for key, name in operands.items() if key[0] == "q" and node.is_number(name)]
         operands = {key: name for key, name in operands.items() if key not in extra}
-        return [Aten(f"{kind}{len(kernel)}d", operands, _window(node, kernel))]
+        return [
+            Aten(
+                f"{kind}{len(kernel)}d",
+                operands,
+                _window(node, kernel, transposed=kind == "conv_transpose"),
+            )
+        ]
 
     return say
 

@@ -37,7 +37,7 @@ from planners.importers.onnx.file import (
     subgraphs,
 )
 from planners.importers.onnx.fold import FOLDS, Array
-from planners.importers.onnx.rules import Shape, not_inferred, pooled_up
+from planners.importers.onnx.rules import Shape, not_inferred, slid
 from planners.importers.torch.said import NodeValue
 
 LARGEST_INPUT = 2**28
@@ -268,11 +268,11 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     known = [(v.shape, v.code) for v in map(values.of.get, node.input) if v is not None]
     standard = node.domain in STANDARD
     by_rule = not_inferred(node.op_type, known) if standard else None
-    pooled = _pooled_up(node, known, file) if standard and known else None
+    window = _slid(node, known, file) if standard and known else None
     for name in filter(None, node.output):
         value = _complete((inferred or {}).get(name)) or by_rule or _complete(said.get(name))
-        if pooled is not None and value is not None:
-            value = pooled, value[1]
+        if window is not None:
+            value = window, (value or known[0])[1]
         if value is None:
             if name not in values.used:
                 continue
@@ -287,10 +287,10 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     _fold(node, values, file)
 
 
-def _pooled_up(node: Any, known: list[tuple[Shape, int]], file: OnnxFile) -> Shape | None:
+def _slid(node: Any, known: list[tuple[Shape, int]], file: OnnxFile) -> Shape | None:
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     try:
-        return pooled_up(node.op_type, attributes, known[0][0])
+        return slid(node.op_type, attributes, [shape for shape, _ in known])
     except (KeyError, ValueError, IndexError, TypeError, ZeroDivisionError) as error:
         raise BadInput(f"{file.path}: {label(node)} has a window that does not suit it") from error
 

@@ -117,10 +117,10 @@ class _ProgramReader(KeptState):
         if node.target.__name__ == "getitem":
             return self._item(node)
         if not isinstance(node.target, torch._ops.OpOverload):
-            if not node.all_input_nodes:
+            if not node.all_input_nodes and _is_arithmetic(node.target):
                 self.numbers[node.name] = node.target(*node.args, **node.kwargs)
                 return None
-            raise ImportFailed(f"{self.label}: {node.name} calls {node.target}, not ATen")
+            raise ImportFailed(f"{self.label}: {_no_operator(node)}")
         kind = torch_ops.kind_of(node.target)
         if kind == "access_subclass_inner_tensor":
             return self._inner(node)
@@ -245,6 +245,19 @@ class _ProgramReader(KeptState):
         named = {a.name: v for a, v in zip(node.target._schema.arguments, node.args)}
         kind = node.target.__name__.split(".")[0]
         return torch_relations.item(kind, named | dict(node.kwargs), parts, index)
+
+
+def _is_arithmetic(target: Any) -> bool:
+    """Whether a function computes with numbers alone; others change torch's own state."""
+    return target.__module__ in ("_operator", "math") or target.__name__.startswith("sym_")
+
+
+def _no_operator(node: Any) -> str:
+    """What a call is that is none of ATen's, in words."""
+    module, name = node.target.__module__ or "", node.target.__name__
+    if "functorch" in module or module.startswith("torch._C._functorch"):
+        return "transforms of torch.func (vmap, grad, jvp) are no operators: write the batch out"
+    return f"{node.name} calls {module}.{name}, not ATen"
 
 
 def _is_open(value: Any) -> bool:

@@ -6,16 +6,19 @@ import contextlib
 import copy
 import io
 import logging
+import random
 import traceback
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.nn.modules import module as modules
 
 from planners.core.errors import ImportFailed
 from planners.importers.torch.attributes import exported, kept_attributes
@@ -42,7 +45,7 @@ def trace_module(
         return read_program(module, label)
     empty = any(tensor.is_meta for tensor in (*module.parameters(), *module.buffers()))
     module, inputs = _on_cpu(module, example(module, example_inputs))
-    with _unchanged(module):
+    with _unchanged(module), _torch_unchanged():
         module.eval()
         try:
             with torch.no_grad(), _quietly():
@@ -100,6 +103,37 @@ def _unchanged(module: torch.nn.Module) -> Iterator[None]:
         for container, content in before:
             container.clear()
             (container.extend if isinstance(container, list) else container.update)(content)
+
+
+@contextlib.contextmanager
+def _torch_unchanged() -> Iterator[None]:
+    """The process as it was: a forward pass may seed torch, set its defaults, and then fail."""
+    hooks = [value for name, value in vars(modules).items() if name.startswith("_global_")]
+    tables = [(table, copy.copy(table)) for table in hooks if isinstance(table, OrderedDict)]
+    device = torch.get_default_device()
+    back: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+        (torch.set_rng_state, (torch.get_rng_state(),)),
+        (random.setstate, (random.getstate(),)),
+        (np.random.set_state, (np.random.get_state(),)),
+        (torch.set_default_dtype, (torch.get_default_dtype(),)),
+        (torch.set_deterministic_debug_mode, (torch.get_deterministic_debug_mode(),)),
+        (torch.set_float32_matmul_precision, (torch.get_float32_matmul_precision(),)),
+        (torch.set_autocast_enabled, ("cpu", torch.is_autocast_enabled("cpu"))),
+        (torch.set_autocast_dtype, ("cpu", torch.get_autocast_dtype("cpu"))),
+        (torch.set_grad_enabled, (torch.is_grad_enabled(),)),
+        (torch.autograd.set_detect_anomaly, (torch.is_anomaly_enabled(),)),
+        (torch.set_num_threads, (torch.get_num_threads(),)),
+    ]
+    try:
+        yield
+    finally:
+        if torch.get_default_device() != device:
+            torch.set_default_device(None if device.type == "cpu" else device)
+        for put, values in back:
+            put(*values)
+        for table, content in tables:
+            table.clear()
+            table.update(content)
 
 
 @contextlib.contextmanager
