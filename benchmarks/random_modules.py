@@ -1,9 +1,12 @@
 """Random modules of many styles: read right, planned by every planner, computed as eager does?
 
     python benchmarks/random_modules.py [--count 2000] [--first 0] [--seconds 3600]
+        [--odder] [--read]
 
 Each is imported and run operator by operator, then planned by all planners within its MR (or four
-times that, or 1 MiB, where a planner needs more), checked and executed. What is wrong or refused
+times that, or 1 MiB, where a planner needs more), checked and executed. With `--odder` the steps of
+`tests/importers/odder_steps.py` are among them, and MACs are compared with what
+`torch.utils.flop_counter` sees; with `--read` none is planned. What is wrong or refused
 is printed with its seed and its steps; the last line counts. Exits 1 where something was wrong.
 """
 
@@ -21,12 +24,24 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from zoo_parts.eager import counted
+
 import planners as sp
 from planners.importers.torch.source_model import SourceModel
+from tests.importers.odder_steps import ODDER
 from tests.importers.random_modules import StyledModule, fresh
 from tests.importers.replay import replayed
 
 PLANNERS = ("cosma", "fusion", "overlap", "streaming")
+
+
+def counted_macs(module: StyledModule, graph: sp.Graph) -> str:
+    """What is wrong with a graph's MACs: work on parameters alone may be run again by a reader."""
+    counter = counted(copy.deepcopy(module), fresh(module))
+    most = sum(counter.macs.values()) + counter.of_weights * len(graph.operators)
+    least = sum(counter.macs.values())
+    fine = least <= graph.macs <= most or any("recurrent" in line for line in module.lines)
+    return "" if fine else f"{graph.macs} MACs, torch counts {least}"
 
 
 def imported(module: StyledModule) -> sp.Graph:
@@ -58,9 +73,9 @@ def planned(graph: sp.Graph, planner: str, module: StyledModule) -> str:
     return "too small"
 
 
-def examine(seed: int, counts: Counter[str]) -> None:
+def examine(seed: int, counts: Counter[str], odder: bool, plans: bool) -> None:
     """One module: every verdict is counted, and printed where it is no success."""
-    module = StyledModule(seed)
+    module = StyledModule(seed, ODDER if odder else None)
 
     def tell(what: str, said: object) -> None:
         counts[what] += 1
@@ -72,9 +87,11 @@ def examine(seed: int, counts: Counter[str]) -> None:
         return tell("refused", error)
     except Exception as error:
         return tell("read wrong", f"{type(error).__name__}: {error}")
+    if odder and (wrong := counted_macs(module, graph)):
+        tell("counted wrong", wrong)
     counts["read right"] += 1
     counts["with state"] += bool(graph.state)
-    for planner in PLANNERS if graph.operators else ():
+    for planner in PLANNERS if graph.operators and plans else ():
         try:
             verdict = planned(graph, planner, module)
         except Exception as error:
@@ -93,6 +110,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--odder", action="store_true")
+    parser.add_argument("--read", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -101,7 +120,7 @@ def main() -> int:
     for seed in range(given.first, given.first + given.count):
         if time.monotonic() - began > given.seconds:
             break
-        examine(seed, counts)
+        examine(seed, counts, given.odder, not given.read)
     print(", ".join(f"{what} {count}" for what, count in sorted(counts.items())))
     return int(any(what.endswith(("wrong", "failed")) for what in counts))
 

@@ -21,8 +21,8 @@ _VECTORS = {torch.ops.aten.mv, torch.ops.aten.dot, torch.ops.aten.addmv}
 class MacCounter(TorchDispatchMode):
     """MACs by `torch.utils.flop_counter`'s formulas, and the parameters that were read.
 
-    `macs` are those of what the inputs reach, by operator; `of_weights` those of what weights
-    alone decide. Memory is followed by its storage: views and writes carry what they hold along.
+    `macs` are all, by operator; `of_weights` those among them that weights alone decide. Memory is
+    followed by its storage: views and writes carry what they hold along.
     """
 
     def __init__(self, module: torch.nn.Module, inputs: Any) -> None:
@@ -67,10 +67,8 @@ class MacCounter(TorchDispatchMode):
             flops = 2 * max(t.numel() for t in _tensors(args))
         else:
             return
-        if reached:
-            self.macs[packet.__name__] += flops // 2
-        else:
-            self.of_weights += flops // 2
+        self.macs[packet.__name__] += flops // 2
+        self.of_weights += 0 if reached else flops // 2
 
 
 def held_parameters(module: torch.nn.Module) -> dict[str, torch.Tensor]:

@@ -133,8 +133,8 @@ def _module_macs(graph: sp.Graph, counter: MacCounter) -> str:
     theirs = sum(counter.macs.values())
     if theirs == graph.macs:
         return "equal"
-    if theirs < graph.macs <= theirs + counter.of_weights:
-        return f"equal with {graph.macs - theirs} of products of constants"
+    if theirs < graph.macs <= theirs + counter.of_weights * len(graph.operators):
+        return f"equal with {graph.macs - theirs} of products of weights, again for each reader"
     ours: Counter[str] = Counter()
     for op in graph.operators:
         ours[op.kind] += op.macs

@@ -286,7 +286,7 @@ def _operator(group: _Group, values: _Values, parameters: set[str]) -> Operator:
         inputs=inputs,
         outputs=outputs,
         parameters=used,
-        macs=sum(call.macs for call in group.calls),
+        macs=sum(values.calls[name].macs for name in run),  # on parameters alone, too
         kernel=window.kernel,
         stride=window.stride,
         padding=window.padding,

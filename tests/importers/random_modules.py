@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
@@ -18,6 +18,7 @@ from torch import nn
 F = nn.functional
 Values = list[torch.Tensor]
 Run = Callable[[Any, Values], torch.Tensor]
+Choose: TypeAlias = "Callable[[StepChoice], Run | None]"
 
 
 @dataclass
@@ -46,11 +47,12 @@ class StepChoice:
 class StyledModule(nn.Module):
     """Steps drawn from a seed, over one or two images; `lines` say what they are."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, steps: Mapping[str, Choose] | None = None) -> None:
         super().__init__()
         chance = random.Random(seed)
         torch.manual_seed(seed)
         self.layers = nn.ModuleDict()
+        self.drawn_from = STEPS if steps is None else steps
         self.steps: list[Run] = []
         self.lines: list[str] = []
         self.scale: torch.Tensor
@@ -71,11 +73,13 @@ class StyledModule(nn.Module):
         later = range(len(self.inputs), len(choice.values))
         self.returned = sorted({later[-1], *chance.sample(later, min(2, len(later)))})
         self.style = chance.choice(["one", "tuple", "dict", "nested"])
+        if steps is not None:  # Nothing of it is left out.
+            self.returned, self.style = [*later], "tuple"
 
     def _draw(self, choice: StepChoice) -> None:
         for _ in range(50):
-            kind = choice.chance.choice(list(STEPS))
-            run = STEPS[kind](choice)
+            kind = choice.chance.choice(list(self.drawn_from))
+            run = self.drawn_from[kind](choice)
             if run is not None:
                 break
         else:
@@ -382,7 +386,7 @@ def _with_rank(rank: int, make: Callable[[StepChoice], Run | None]) -> Callable[
     return choose
 
 
-STEPS: dict[str, Callable[[StepChoice], Run | None]] = {
+STEPS: Mapping[str, Choose] = {
     "convolution": _conv,
     "batch norm": _norm,
     "linear": _linear,

@@ -70,7 +70,20 @@ _RANDOM = _words(
 )
 _DROPS = _words("dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout")
 
+_LIBRARIES = _words("aten prims quantized_decomposed torchvision")
+"""Those whose operators are known by their names."""
+
 Shape = tuple[int, ...]
+
+
+def is_opaque(kind: str) -> bool:
+    """Whether nothing is known of a kind of call but its operands."""
+    return "." in kind
+
+
+def returns_anew(node: Any) -> bool:
+    """Whether a call that writes returns something else than what it wrote."""
+    return any(value.alias_info is None for value in node.target._schema.returns)
 
 
 def window(kind: str, args: Mapping[str, Any], shapes: Mapping[str, Shape]) -> SlidingWindow:
@@ -190,8 +203,14 @@ def promotes(kind: str, types: int) -> bool:
 
 
 def kind_of(target: Any) -> str:
-    """The name of a call; those of Python's operators by the function that they stand for."""
-    name = str(target._schema.name.split("::")[-1])
+    """The name of a call; those of Python's operators by the function that they stand for.
+
+    An operator of a library that nothing is known of has that library's name in front, whatever it
+    is called: `mylib.relu`.
+    """
+    library, name = str(target._schema.name).split("::")
+    if library not in _LIBRARIES:
+        return f"{library}.{name}"
     if not name.startswith("__"):
         return name
     plain = name.strip("_")

@@ -126,15 +126,21 @@ class _ProgramReader(KeptState):
             return self._inner(node)
         value = node.meta.get("val")
         written = torch_ops.written(node)
-        if written and (written != [node.args[0]] or not isinstance(written[0], torch.fx.Node)):
+        first_alone = (
+            written and written == [node.args[0]] and isinstance(written[0], torch.fx.Node)
+        )
+        if written and (not first_alone or torch_ops.returns_anew(node)):
             raise ImportFailed(
                 f"{self.label}: {node.name} writes into an argument besides what it returns: "
                 "take what it returns, and copy_() that"
             )
-        if kind.startswith("_assert") or "constrain" in kind or value is None:
+        checks = kind.startswith("_assert") or "constrain" in kind
+        if (checks and not torch_ops.is_opaque(kind)) or (value is None and not written):
             return None
         schema = node.target._schema.arguments
         named = {a.name: v for a, v in zip(schema, node.args)} | dict(node.kwargs)
+        if value is None:
+            return self.write(node, kind, named)
         if not isinstance(value, torch.Tensor):
             if not isinstance(value, (list, tuple)):
                 self.numbers[node.name] = self._number(node)

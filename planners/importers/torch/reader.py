@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planners.core.element_types import Width, usual_width
 from planners.core.graph import Graph
 from planners.importers.passes import to_graph
+from planners.importers.torch.ops import is_opaque
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +30,8 @@ def from_torch(
     `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
     program needs none. The module may be on the meta device. Its parameters and the
     buffers that it reads keep their state-dict names. Calls that no input reaches are no operators
-    at any granularity: they are parts of what reads them.
+    at any granularity: they are parts of what reads them. What nothing is known of, a custom
+    operator, needs all of its operands and counts no MACs: the source lists it under `opaque`.
 
     Raises `ImportFailed` where `torch.export` cannot trace it, `BadInput` for another granularity.
     """
@@ -36,6 +39,8 @@ def from_torch(
 
     traced = trace_module(module, example_inputs, name)
     graph = to_graph(traced.trace, granularity, source=source)
+    if names := [op.name for op in graph.operators if any(is_opaque(p.kind) for p in op.parts)]:
+        graph = replace(graph, source={**graph.source, "opaque": names})
     if bytes_per_element is None:
         bytes_per_element = usual_width(t.dtype for t in graph.tensors.values())
     return graph.with_bytes_per_element(bytes_per_element)

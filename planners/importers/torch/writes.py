@@ -61,6 +61,8 @@ class WritingCalls(RecordedCalls):
         if kind == "copy_" and self._copies_itself(alias, node.args[1]):
             return
         call, step = self.recorded(node, torch_ops.out_of_place(kind), named)
+        if call.tensor is None:  # It returns nothing.
+            call = replace(call, tensor=tensor_of(call.name, target.meta["val"]))
         self._refuse_overlap(node, alias)
         if alias.parent is not None and self._seen_later(node, alias):
             self._write_through(alias, call, step)
@@ -152,10 +154,9 @@ class WritingCalls(RecordedCalls):
         reads = dict.fromkeys((whole, *others, *refs([v.args[1:] for v in views])))
         write = WriteThrough(views, step.target)
         tensor = replace(self.holder(whole), name=call.name, kind="activation")
+        kind = call.kind if torch_ops.is_opaque(call.kind) else "slice_scatter"
         self.add(
-            Call(
-                call.name, "slice_scatter", tuple(reads), tensor, macs=call.macs, block=call.block
-            ),
+            Call(call.name, kind, tuple(reads), tensor, macs=call.macs, block=call.block),
             CallStep(write, (Ref(whole), *step.args[1:]), step.kwargs),
         )
         alias.memory.written(call.name)
