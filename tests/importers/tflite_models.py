@@ -27,6 +27,8 @@ class TfliteWriter:
     metadata: dict[str, bytes] = field(default_factory=dict)
     times: int = 1  # that the graph is in the file
     others: list[TfliteWriter] = field(default_factory=list)  # further subgraphs
+    codes: str = "both"  # `old` or `new`: an operator's code in one of its two fields alone
+    open_batch: bool = False  # shapes are written a second time, with the first axis open
 
     def tensor(
         self,
@@ -93,10 +95,10 @@ class TfliteWriter:
             custom = {}
             if number == tflite.BuiltinOperator.CUSTOM:
                 custom = {"CustomCode": b.CreateString(kind)}
-            old = min(number, 127)
-            codes.append(
-                _table(b, "OperatorCode", DeprecatedBuiltinCode=old, BuiltinCode=number, **custom)
-            )
+            written = {"DeprecatedBuiltinCode": min(number, 127), "BuiltinCode": number}
+            if self.codes != "both" and number < 127:
+                del written["BuiltinCode" if self.codes == "old" else "DeprecatedBuiltinCode"]
+            codes.append(_table(b, "OperatorCode", **written, **custom))
         subgraphs, first = [], 0
         for graph in graphs:
             subgraphs.append(graph._graph(b, kinds, first))
@@ -137,6 +139,9 @@ class TfliteWriter:
             more["Quantization"] = quantised
         if tensor.get("variable"):
             more["IsVariable"] = True
+        if self.open_batch and tensor["data"] is None and tensor["shape"]:
+            more["ShapeSignature"] = _ints(b, (-1, *tensor["shape"][1:]))
+            more["HasRank"] = True
         if "sparsity" in tensor:
             more["Sparsity"] = _sparsity(b, *tensor["sparsity"])
         return _table(
