@@ -43,13 +43,15 @@ READABLE = (1, 2, 3)
 class Tensor:
     """A value with an address of its own: `shape` in elements, `dtype` as torch names it.
 
-    Views are not tensors: they are aliases of the tensor they look at.
+    Views are not tensors: they are aliases of the tensor they look at. Of a `table`, by the name of
+    that parameter, it is as much as one operator reads at most (`planners.core.lookups`).
     """
 
     name: str
     shape: tuple[int, ...]
     kind: TensorKind = "activation"
     dtype: str = "float32"
+    table: str = ""
 
     @property
     def elements(self) -> int:
@@ -269,7 +271,7 @@ class Graph(Displayed):
             "source": dict(self.source),
             "inputs": list(self.inputs),
             "outputs": list(self.outputs),
-            "tensors": [[t.name, t.kind, t.dtype, list(t.shape)] for t in self.tensors.values()],
+            "tensors": [_tensor_json(tensor) for tensor in self.tensors.values()],
             "operators": [_operator_json(op) for op in self.operators],
         } | ({"state": dict(self.state)} if self.state else {})
 
@@ -357,9 +359,14 @@ def _part_from(name: Any, kind: Any, shape: Any = (), reads: Any = (), relation:
     return Part(str(name), str(kind), _sizes(shape), _names(reads), tuple(relation))
 
 
-def _tensor_from(name: Any, kind: Any, dtype: Any, shape: Any) -> Tensor:
-    _names([name, kind, dtype])
-    return Tensor(name, _sizes(shape), kind, dtype)
+def _tensor_json(tensor: Tensor) -> list[Any]:
+    row = [tensor.name, tensor.kind, tensor.dtype, list(tensor.shape)]
+    return [*row, tensor.table] if tensor.table else row
+
+
+def _tensor_from(name: Any, kind: Any, dtype: Any, shape: Any, table: Any = "") -> Tensor:
+    _names([name, kind, dtype, table])
+    return Tensor(name, _sizes(shape), kind, dtype, table)
 
 
 def _operator_from(item: Mapping[str, Any]) -> Operator:

@@ -9,6 +9,7 @@ from typing import Any, cast, get_type_hints
 
 from planners.core.errors import BadInput, UnknownName
 from planners.core.graph import Graph
+from planners.core.lookups import with_rows_read
 from planners.core.machine import Machine
 from planners.core.options import Options
 from planners.core.plan import Plan
@@ -63,6 +64,8 @@ class PlannerInfo:
         A plan in which weights do something else than is asked says so in its last note.
         """
         weights = asked_weights(options)
+        if weights == IN_PLACE and IN_PLACE in self.honours:
+            graph = with_rows_read(graph)
         taken: Mapping[str, Any] | Options = options
         if not self.options_target:
             short = {"parameters": True} if weights == COUNTED else {}  # what any planner knows

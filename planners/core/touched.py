@@ -8,6 +8,7 @@ from functools import cache
 from planners.core.access import CONVOLUTIONS, POOLS, detailed, needs_of_all
 from planners.core.boxes import Box, volume
 from planners.core.graph import Graph, Operator
+from planners.core.lookups import looked_up
 
 SKIPPING = frozenset({"slice", "select", "pad", "nearest", "bilinear", "corners", "window"})
 """Relations that may leave elements between those that they read."""
@@ -33,11 +34,14 @@ def touched_bytes(graph: Graph, op: Operator, tensor: str) -> int:
 
 
 def touched_by(graph: Graph, op: Operator) -> dict[str, int]:
-    """The same of all of an operator's operands, in one question."""
+    """The same of all of an operator's operands, in one question; of tables the rows looked up."""
     operands = (*op.inputs, *op.parameters)
     if detailed(op):
-        boxes = needs_of_all(graph, op)
-        return {name: _around(graph, op, name, boxes) for name in operands}
+        boxes, rows = needs_of_all(graph, op), looked_up(graph, op)
+        touched = {name: _around(graph, op, name, boxes) for name in operands}
+        return touched | {
+            name: min(touched[name], graph.bytes_of(name, count)) for name, count in rows.items()
+        }
     return {name: touched_bytes(graph, op, name) for name in operands}
 
 

@@ -2,7 +2,8 @@
 
 `left-out`: they are not planned, operators read them from somewhere that costs nothing. `counted`:
 they come from their home and take bytes of the budget while they are used. `in-place`: operators
-read them where they live, which takes time and energy and no byte of the budget. Plans are compared
+read them where they live, which takes time and energy and no byte of the budget; of a table that is
+looked up only the rows that are read cross (`planners.core.lookups`). Plans are compared
 on one of the three; a planner that cannot have it says so, before it is run and in its plan.
 """
 

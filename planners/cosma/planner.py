@@ -30,6 +30,7 @@ from typing import Any
 
 from planners.allocation import load_lower_bound
 from planners.constraints.language import Wish, broken, parse, require_known
+from planners.core.boxes import Box, volume
 from planners.core.details import Details, LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall
 from planners.core.graph import Graph
@@ -38,7 +39,7 @@ from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
-from planners.cosma.emit.program import emit
+from planners.cosma.emit.program import emit, pieces_read
 from planners.cosma.model.constraints import (
     KNOWN,
     WishedStays,
@@ -314,21 +315,25 @@ def _compulsory(problem: ScheduleProblem) -> int:
         for line in problem.lines
         if line.produced and line.tensor in problem.graph.outputs
     )
-    in_place = sum(problem.graph.size_bytes(name) for name in set(_read_in_place(problem)))
+    read = _read_in_place(problem).items()
+    in_place = sum(problem.graph.bytes_of(name, volume(boxes)) for name, boxes in read)
     return made + in_place + sum(line.size_bytes for line in problem.lines if not line.produced)
 
 
 def _read_again(problem: ScheduleProblem) -> int:
     """Bytes of parameters that operators read in place after the first that does."""
-    names = _read_in_place(problem)
-    size = problem.graph.size_bytes
-    return sum(map(size, names)) - sum(map(size, set(names)))
+    graph, every = problem.graph, _read_in_place(problem)
+    read = sum(graph.bytes_of(name, volume([box])) for name in every for box in every[name])
+    return read - sum(graph.bytes_of(name, volume(boxes)) for name, boxes in every.items())
 
 
-def _read_in_place(problem: ScheduleProblem) -> list[str]:
-    """The parameters that operators read where they live, once for each operator."""
-    operators = problem.graph.operators if problem.in_place else ()
-    return [name for op in operators for name in op.parameters]
+def _read_in_place(problem: ScheduleProblem) -> dict[str, list[Box]]:
+    """The boxes of parameters that operators read where they live, one for each operator."""
+    found: dict[str, list[Box]] = {}
+    for op in problem.graph.operators if problem.in_place else ():
+        for piece in pieces_read(problem.graph, op):
+            found.setdefault(piece.tensor, []).append(piece.box)
+    return found
 
 
 def _counted(graph: Graph, chosen: CosmaOptions) -> str:

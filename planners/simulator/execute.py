@@ -19,7 +19,8 @@ from planners.core.boxes import common, filled, within
 from planners.core.display import Displayed, Fact
 from planners.core.errors import BadInput, InvalidPlan
 from planners.core.garbage import no_collection
-from planners.core.graph import Operator
+from planners.core.graph import Operator, Tensor
+from planners.core.lookups import SUMS_ROWS, rows_of
 from planners.core.plan import Plan
 from planners.core.program import (
     AddressSpace,
@@ -200,10 +201,41 @@ class ProgramRunner:
         for name, tensor in self.graph.tensors.items():
             if (memory := self.program.home(tensor)) is None:
                 continue
-            value = values.get(name) if tensor.kind == "input" else self.model.parameter(name)
+            if tensor.kind == "input":
+                value = values.get(name)
+            else:
+                own = not tensor.table
+                value = self.model.parameter(name) if own else self._rows(tensor, values)
             if value is None or tuple(value.shape) != tensor.shape:
                 raise BadInput(f"the model has no {tensor.kind} {name!r} of shape {tensor.shape}")
             self.home[memory, name] = HostCopy.of(value, self.form)
+
+    def _rows(self, tensor: Tensor, values: Mapping[str, Any]) -> torch.Tensor:
+        """The rows of a table that its operator looks up by what the network is given.
+
+        Where indices are computed only then, it is read where it lies: zeros stand for it.
+        """
+        rows = torch.zeros(tensor.shape, dtype=torch_type(tensor))
+        (op,) = (op for op in self.graph.operators if tensor.name in op.parameters)
+        if set(op.inputs) - values.keys():
+            return rows
+        known = {**values, tensor.table: self.model.parameter(tensor.table)}
+        made = known | self.model.evaluate([part.name for part in op.parts], known)
+        found = [
+            known[tensor.table][made[part.reads[1]]] if part.kind in SUMS_ROWS else made[part.name]
+            for part in rows_of(op, tensor.name)
+        ]
+        return torch.cat([part.reshape(-1) for part in found]).reshape(tensor.shape)
+
+    def _looked_up(self, name: str, operands: Sequence[Operand]) -> torch.Tensor:
+        """A table, of which the rows that are looked up are those that were brought."""
+        for operand in operands:
+            if self.memories[operand.region.memory].addressed:
+                memory = self.program.home(self.graph.tensors[name])
+                right = self.home[str(memory), name].box(self.whole[name])
+                if not torch.equal(self._assembled(name, operands, self.whole[name].box), right):
+                    raise InvalidPlan(f"{name} has other rows than are looked up", kind="value")
+        return self.model.parameter(self.graph.tensors[name].table)
 
     def run(self, item: Any) -> None:
         """Run one instruction."""
@@ -274,6 +306,8 @@ class ProgramRunner:
         box = filled([piece.box for piece in written])
         if box is None or box == self.whole[op.outputs[0]].box:
             return None
+        if any(self.graph.tensors[name].table for name in op.parameters):
+            return None
 
         value = compute_part(self.model, self.graph, op, box, self._fetch(op, item))
         return None if value is None else {op.outputs[0]: (value, box)}
@@ -327,6 +361,9 @@ class ProgramRunner:
         """The whole operator, on zeros wherever nothing is read."""
         known = {}
         for name, operands in _by_tensor(item.reads).items():
+            if table := self.graph.tensors[name].table:
+                known[table] = self._looked_up(name, operands)
+                continue
             known[name] = self._assembled(name, operands, self.whole[name].box)
         for name in op.inputs:
             if name not in known:

@@ -29,6 +29,7 @@ from planners.constraints.language import refused
 from planners.core.details import Details
 from planners.core.details.streamed import DelayBand, Ring, StreamedLayer, StreamedParameters
 from planners.core.graph import Graph
+from planners.core.lookups import with_rows_read
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.progress import Clock, ProgressCallback
@@ -64,6 +65,7 @@ def plan(
     Claims: `objective_bytes` is the memory of rings and activations. Raises `BudgetTooSmall` with
     the largest layer, `BadInput` for options that do not exist.
     """
+    graph = with_rows_read(graph, ahead=True)
     chosen = StreamingOptions.of(refused(options, graph, "streaming"))
     clock = Clock(chosen.time_limit, progress)
     times = times_of(graph, machine, chosen.times)

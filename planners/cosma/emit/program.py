@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from planners.core.access import needs_of_all
+from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import (
     Compute,
@@ -17,6 +19,7 @@ from planners.core.program import (
     Region,
     Release,
     Store,
+    piece_bytes,
     whole,
 )
 from planners.cosma.model.problem import ScheduleProblem, TensorLine, TensorStay
@@ -59,6 +62,12 @@ def make_program(
         homes=homes,
         steps=tuple(problem.graph.operators[position].name for position in problem.schedule),
     )
+
+
+def pieces_read(graph: Graph, op: Operator) -> list[Piece]:
+    """What an operator reads of its parameters where they lie: no more than it needs."""
+    needed = needs_of_all(graph, op)
+    return [Piece(name, needed[name]) for name in op.parameters if name in needed]
 
 
 class TensorPlaces:
@@ -107,7 +116,9 @@ class TensorPlaces:
         if problem.parameters:
             reads += [self.at(name, offset[name]) for name in op.parameters]
         elif problem.in_place:
-            reads += [Operand(self.piece(name), self.home(name)) for name in op.parameters]
+            home = self.machine.parameters
+            for piece in pieces_read(self.graph, op):
+                reads.append(Operand(piece, Region(home, None, piece_bytes(self.graph, piece))))
         return Compute(
             step,
             op.name,
