@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,6 +17,7 @@ import planners as sp
 from planners.core.floors import ProblemFloors
 from planners.core.lookups import with_rows_read
 from tests.importers.lookup_modules import LooksUp, moved_bytes
+from tests.importers.tflite_models import TfliteWriter
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,29 @@ def test_floors_know_rows(table: sp.Graph) -> None:
     machine = sp.load_machine("npu_small")
     for graph in (table, with_rows_read(table)):
         assert ProblemFloors(graph, machine, "in-place").compulsory_bytes == 544
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "kinds"),
+    [
+        ("GATHER", {"options": "GatherOptions", "Axis": 0}, ["embedding"]),
+        ("EMBEDDING_LOOKUP", {}, ["embedding"]),
+        ("GATHER_ND", {"options": "GatherNdOptions"}, ["index"]),
+    ],
+)
+def test_rows_in_a_tflite_file(
+    kind: str, options: dict[str, Any], kinds: list[str], tmp_path: Path
+) -> None:
+    w = TfliteWriter()
+    shape = (3, 1) if kind == "GATHER_ND" else (3,)
+    x, y = w.tensor(shape, "int32", name="x"), w.tensor((3, 8), name="y")
+    table = w.weight((100, 8))
+    w.inputs, operands = [x], [table, x] if kind.startswith("GATHER") else [x, table]
+    w.outputs = [w.operator(kind, operands, [y], **options)]
+    graph = sp.load(w.save(tmp_path / "net.tflite"))
+    assert [part.kind for op in graph.operators for part in op.parts] == kinds
+    plan = sp.plan(graph, "cosma", "1KiB", weights="in-place")
+    assert plan.claims.offchip_bytes == 3 * 4 + 3 * 32 + 3 * 32
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 6, 7, 8, 9, 10, 11])

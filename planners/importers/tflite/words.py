@@ -67,10 +67,14 @@ def _broadcasts(node: TfliteNode, name: str) -> bool:
 
 
 def _whole(kind: str) -> Callable[[TfliteNode], Said]:
-    """What needs all of its operands, numbers aside, for any part."""
+    """What needs all of its operands, whole numbers that say how aside, for any part."""
+
+    def says_how(node: TfliteNode, name: str) -> bool:
+        array = node.values.arrays.get(name)
+        return array is not None and (array.size == 1 or array.dtype.kind in "iu")
 
     def say(node: TfliteNode) -> Said:
-        names = [name for name in node.inputs if name not in node.values.arrays]
+        names = [name for name in node.inputs if not says_how(node, name)]
         return [Aten(kind, {f"self{i}": name for i, name in enumerate(names)}, relation=())]
 
     return say
@@ -199,6 +203,11 @@ def _softmax(kind: str) -> Callable[[TfliteNode], Said]:
     return lambda node: [Aten(kind, {"self": node.input(0)}, {"dim": axis_here(-1, node.rank())})]
 
 
+def _lookup(node: TfliteNode) -> Said:
+    """Indices stand in front of their table here."""
+    return [Aten("embedding", {"self": node.input(1), "index": node.input(0)}, relation=())]
+
+
 def _gather(node: TfliteNode) -> Said:
     table = node.is_weight(node.input(0)) and node.get("Axis", 0) == 0
     operands = {"self": node.input(0), "index": node.input(1)}
@@ -246,10 +255,9 @@ _WHOLE = {
     "SPACE_TO_DEPTH": "pixel_unshuffle", "GATHER_ND": "index", "ONE_HOT": "one_hot",
     "SCATTER_ND": "index_put", "TILE": "repeat", "TOPK_V2": "topk", "PACK": "stack",
     "BROADCAST_TO": "expand_copy", "REVERSE_V2": "flip", "L2_NORMALIZATION": "normalize",
-    "LOCAL_RESPONSE_NORMALIZATION": "local_response_norm", "EMBEDDING_LOOKUP": "embedding",
-    "BATCH_TO_SPACE_ND": "batch_to_space", "SPACE_TO_BATCH_ND": "space_to_batch",
-    "DENSIFY": "to_dense", "SHAPE": "shape", "RANGE": "arange", "FILL": "full",
-    "ZEROS_LIKE": "zeros_like",
+    "LOCAL_RESPONSE_NORMALIZATION": "local_response_norm", "BATCH_TO_SPACE_ND": "batch_to_space",
+    "SPACE_TO_BATCH_ND": "space_to_batch", "DENSIFY": "to_dense", "SHAPE": "shape",
+    "RANGE": "arange", "FILL": "full", "ZEROS_LIKE": "zeros_like",
 }  # fmt: skip
 _SAY: Mapping[str, Callable[[TfliteNode], Said]] = {
     **{name: unary(kind) for name, kind in _UNARY.items()},
@@ -268,6 +276,7 @@ _SAY: Mapping[str, Callable[[TfliteNode], Said]] = {
     "SOFTMAX": _softmax("softmax"),
     "LOG_SOFTMAX": _softmax("log_softmax"),
     "GATHER": _gather,
+    "EMBEDDING_LOOKUP": _lookup,
     "UNPACK": _unpack,
     "CAST": _cast,
     "QUANTIZE": _quantize("quantize"),
