@@ -118,6 +118,20 @@ def test_moves(tmp_path: Path) -> None:
         assert np.array_equal(found, wanted)
 
 
+@pytest.mark.parametrize(("activation", "least", "most"), [(1, 3, 127), (2, -17, 23), (3, 3, 123)])
+def test_a_fused_activation_clamps(activation: int, least: int, most: int, tmp_path: Path) -> None:
+    """RELU, RELU_N1_TO_1 and RELU6 of numbers with a zero of 3 and a step of 0.05, by hand."""
+    w = TfliteWriter()
+    x, y = (w.tensor((1, 16, 16, 1), "int8", scale=0.05, zero=3) for _ in range(2))
+    given = {"FilterHeight": 1, "FilterWidth": 1, "StrideH": 1, "StrideW": 1}
+    given["FusedActivationFunction"] = activation
+    w.inputs, w.outputs = [x], [w.operator("MAX_POOL_2D", [x], [y], "Pool2DOptions", **given)]
+    path = w.save(tmp_path / "clamped.tflite")
+    every = np.arange(-128, 128).astype(np.int8).reshape(1, 16, 16, 1)
+    (found,) = sp.execute(sp.plan(sp.load(path), "cosma", "1KiB"), path, [every]).outputs
+    assert np.array_equal(found, every.clip(least, most))
+
+
 def stored(w: TfliteWriter, data: np.ndarray, half: bool) -> int:
     """A weight of numbers that float16 holds: stored so behind DEQUANTIZE, or as float32."""
     short = data.astype(np.float16)

@@ -107,8 +107,7 @@ def bounds_of(activation: int, as_: QuantisedAs) -> tuple[Any, Any]:
     if not as_.whole:
         raise Unsupported(f"a fused activation of {as_.dtype}")
     least, most = as_.limits
-    ends = [least if low is None else _code(low, as_), most if high is None else _code(high, as_)]
-    return max(least, ends[0]), min(most, ends[1])
+    return max(least, _code(low, as_)), most if high is None else min(most, _code(high, as_))
 
 
 def _code(real: float, as_: QuantisedAs) -> int:
