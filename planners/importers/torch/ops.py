@@ -70,7 +70,7 @@ _RANDOM = _words(
 )
 _DROPS = _words("dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout")
 
-_LIBRARIES = _words("aten prims quantized_decomposed torchvision")
+_LIBRARIES = _words("aten prims export quantized_decomposed torchvision")
 """Those whose operators are known by their names."""
 
 Shape = tuple[int, ...]
