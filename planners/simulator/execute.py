@@ -221,11 +221,27 @@ class ProgramRunner:
             return rows
         known = {**values, tensor.table: self.model.parameter(tensor.table)}
         made = known | self.model.evaluate([part.name for part in op.parts], known)
+        return self._picked(op, tensor, made).reshape(tensor.shape)
+
+    def _picked(self, op: Operator, tensor: Tensor, made: Mapping[str, Any]) -> torch.Tensor:
+        """What an operator looks up of a table, by the values of its calls, one after the other.
+
+        Raises `InvalidPlan` where that is not as much as the plan says.
+        """
+        table = self.model.parameter(tensor.table)
         found = [
-            known[tensor.table][made[part.reads[1]]] if part.kind in SUMS_ROWS else made[part.name]
+            table[made[part.reads[1]]] if part.kind in SUMS_ROWS else made[part.name]
             for part in rows_of(op, tensor.name)
         ]
-        return torch.cat([part.reshape(-1) for part in found]).reshape(tensor.shape)
+        count = sum(part.numel() for part in found)
+        own = tensor.name in (tensor.table, f"{tensor.table} of {op.name}")
+        if count != tensor.elements or not own:
+            raise InvalidPlan(
+                f"{op.name} looks up {count} elements of {tensor.table}, not the "
+                f"{tensor.elements} of {tensor.name}",
+                kind="shape",
+            )
+        return torch.cat([part.reshape(-1) for part in found])
 
     def _looked_up(self, name: str, operands: Sequence[Operand]) -> torch.Tensor:
         """A table, of which the rows that are looked up are those that were brought."""
@@ -370,6 +386,9 @@ class ProgramRunner:
                 tensor = self.graph.tensors[name]
                 known[name] = torch.zeros(tensor.shape, dtype=torch_type(tensor))
         results = self.model.evaluate([part.name for part in op.parts], known)
+        for name in op.parameters:
+            if self.graph.tensors[name].table:
+                self._picked(op, self.graph.tensors[name], known | results)
         return {n: (v, self.whole[n].box) for n, v in results.items() if n in self.whole}
 
     def _write(self, op: Operator, operand: Operand, piece: Piece, made: dict[str, Made]) -> None:

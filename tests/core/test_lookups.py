@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,22 @@ def test_rows_are_streamed_where_it_is_known_ahead_which(tmp_path: Path) -> None
     in_place = sp.plan(graph, "joined", "1MiB", weights="in-place", time_limit=1)
     assert sum(bool(t.table) for t in in_place.graph.tensors.values()) == 2
     assert sp.execute(in_place, module, (indices,)).max_abs_error < 1e-5
+
+
+@pytest.mark.parametrize("planner", ["cosma", "streaming"])
+def test_a_plan_that_says_fewer_rows_is_not_executed(planner: str) -> None:
+    """It is true to its own graph, so that `check` has nothing to say; the model knows better."""
+    module, indices = Twice().eval(), torch.tensor([1, 150, 7])
+    graph = sp.from_torch(module, (indices,))
+    name = "table.weight of embedding"
+    plan = sp.plan(graph, planner, "1MiB", weights="in-place")
+    tensors = dict(plan.graph.tensors)
+    tensors[name] = replace(tensors[name], shape=(1, 8))
+    fewer = replace(plan.graph, tensors=tensors)
+    forged = sp.plan(fewer, planner, "1MiB", weights="in-place")
+    assert sp.check(forged).traffic_bytes < sp.check(plan).traffic_bytes
+    with pytest.raises(sp.InvalidPlan, match="looks up 24 elements of table.weight, not the 8"):
+        sp.execute(forged, module, (indices,))
 
 
 def test_a_slice_of_a_table_is_no_more_than_the_slice() -> None:
