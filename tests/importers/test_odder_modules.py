@@ -116,3 +116,12 @@ def test_parametrizations_are_counted(norm: str) -> None:
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         made(x)
     assert sp.from_torch(made.eval(), (x,)).macs == counter.get_total_flops() // 2
+
+
+def test_an_axis_of_one_element_is_no_sum() -> None:
+    module = OddModule(lambda m, x: torch.einsum("...ij,...ik->...jk", x, x)).eval()
+    for rows in (1, 2):
+        x = torch.randn(3, rows, 4)
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            module(x)
+        assert sp.from_torch(module, (x,)).macs == counter.get_total_flops() // 2

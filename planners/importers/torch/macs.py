@@ -86,7 +86,10 @@ def _chain(shapes: Sequence[Shape]) -> int:
 
 
 def _einsum(equation: str, shapes: Sequence[Shape]) -> int:
-    """Operands are multiplied from left to right, as PyTorch does; where nothing is summed, 0."""
+    """Operands are multiplied from left to right, as PyTorch does; where nothing is summed, 0.
+
+    An axis of one element is no sum.
+    """
     left, _, right = equation.replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
     terms = []
@@ -101,7 +104,7 @@ def _einsum(equation: str, shapes: Sequence[Shape]) -> int:
     total, (now, *rest) = 0, terms
     for at, other in enumerate(rest):
         needed = kept.union(*rest[at + 1 :])
-        if summed := (now & other) - needed:
+        if summed := {axis for axis in (now & other) - needed if sizes[axis] > 1}:
             total += _product(sizes, (now | other) & needed | summed)
         now = (now | other) & needed
     return total
