@@ -31,14 +31,15 @@ class PteValue:
 
 @dataclass
 class PteWriter:
-    """A program with one method, given several times over where `methods` says so."""
+    """A program with one method, and those of `others`."""
 
     values: list[PteValue] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
     calls: list[tuple[int, str, tuple[int, ...]]] = field(default_factory=list)
     sizes: list[int] = field(default_factory=lambda: [0, 0])
-    methods: int = 1
+    name: str = "forward"
+    others: Sequence[PteWriter] = ()
 
     def value(self, *given: Any, **more: Any) -> int:
         self.values.append(PteValue(*given, **more))
@@ -49,6 +50,11 @@ class PteWriter:
 
     def to_bytes(self) -> bytes:
         b = flatbuffers.Builder(1024)
+        methods = _tables(b, [each._method(b) for each in (self, *self.others) if each.name])
+        b.Finish(_table(b, {0: ("u32", 0), 1: ("ref", methods)}), b"ET12")
+        return bytes(b.Output())
+
+    def _method(self, b: Any) -> int:
         names = list(dict.fromkeys(n for kind, n, _ in self.calls if kind == KERNEL))
         backends = list(dict.fromkeys(n for kind, n, _ in self.calls if kind == DELEGATE))
         values = [self._value(b, each) for each in self.values]
@@ -56,10 +62,10 @@ class PteWriter:
         chains = _tables(b, [_table(b, {2: ("ref", _tables(b, calls))})])
         operators = [_table(b, {0: ("ref", b.CreateString(name))}) for name in names]
         delegates = [_table(b, {0: ("ref", b.CreateString(name))}) for name in backends]
-        method = _table(
+        return _table(
             b,
             {
-                0: ("ref", b.CreateString("forward")),
+                0: ("ref", b.CreateString(self.name)),
                 2: ("ref", _tables(b, values)),
                 3: ("ref", _numbers(b, self.inputs, np.int32)),
                 4: ("ref", _numbers(b, self.outputs, np.int32)),
@@ -69,9 +75,6 @@ class PteWriter:
                 8: ("ref", _numbers(b, self.sizes, np.int64)),
             },
         )
-        methods = _tables(b, [method] * self.methods)
-        b.Finish(_table(b, {0: ("u32", 0), 1: ("ref", methods)}), b"ET12")
-        return bytes(b.Output())
 
     def _value(self, b: Any, value: PteValue) -> int:
         if value.items is not None:
@@ -148,24 +151,38 @@ def chain(count: int = 4) -> PteWriter:
 
 
 def drawn(seed: int) -> tuple[PteWriter, dict[int, tuple[int, int]]]:
-    """A program drawn by chance, and the first and last step of each of its planned tensors."""
+    """A program drawn by chance, and the first and last step of each of its planned tensors.
+
+    Some of them are state, which is there before anything is written.
+    """
     rng, w = Random(seed), PteWriter()
     held = [w.value((rng.randint(1, 9), 2), (rng.randint(1, 2), 16 * k)) for k in range(12)]
-    lists = [w.value(items=tuple(rng.sample(held, 2))) for _ in range(2)]
     w.value((3,), constant=2)  # weights have no place
-    w.inputs, w.outputs = rng.sample(held, 2), rng.sample(held, 2)
-    steps: list[tuple[int, ...]] = [tuple(w.inputs)]
+    w.inputs, state = held[:2], held[2 : 2 + rng.randint(0, 2)]
+    rng.shuffle(held)
+    there, steps = [*w.inputs, *state], [tuple(w.inputs)]
     for _ in range(rng.randint(1, 9)):
-        values = tuple(rng.sample([*held, *lists], rng.randint(1, 4)))
-        kind = rng.choice([KERNEL, KERNEL, DELEGATE, MOVE])
-        values = values if kind != MOVE else (*values, *values)[:2]
-        w.calls.append((kind, rng.choice(["aten::add", "aten::cat", "other"]), values))
-        steps.append(values)
+        reads = tuple(rng.sample(there, rng.randint(1, 2)))
+        given = reads if rng.random() < 0.7 else (w.value(items=reads),)
+        free = [n for n in held if n not in (*reads, *state)]
+        made = tuple(rng.sample(free, rng.choice([1, 1, 2])))
+        out = made if len(made) == 1 else (w.value(items=made),)
+        kind, name, values = rng.choice(
+            [
+                (KERNEL, "aten::add.out", (*given, *out, *out)),
+                (KERNEL, "aten::max.dim_max", (*given, *made, *out)),
+                (KERNEL, "aten::index_put_", (reads[0], *given, reads[0])),
+                (DELEGATE, "XnnpackBackend", (*given, w.inputs[0], made[0])),
+                (MOVE, "", (reads[0], made[0])),
+            ]
+        )
+        w.calls.append((kind, name, values))
+        named = tuple(n for v in values for n in w.values[v].items or (v,))
+        there += [n for n in named if n not in there]
+        steps.append(named)
+    w.outputs = rng.sample(there, 2)
     steps.append(tuple(w.outputs))
-    seen: dict[int, list[int]] = {}
-    for step, values in enumerate(steps):
-        for value in values:
-            for number in w.values[value].items or (value,):
-                seen.setdefault(number, []).append(step)
     every = [0, len(steps) - 1]
-    return w, {n: (min(seen.get(n, every)), max(seen.get(n, every))) for n in held}
+    spans = {n: [k for k, named in enumerate(steps) if n in named] or every for n in held}
+    spans |= dict.fromkeys(state, every)
+    return w, {n: (min(found), max(found)) for n, found in spans.items()}

@@ -9,7 +9,7 @@ import pytest
 
 import planners as sp
 from planners.audits.foreign import ForeignPlan, conflicts
-from planners.audits.readers import pte
+from planners.audits.readers import pte, pte_lifetimes
 from planners.audits.readers.pte import read_pte
 from planners.core.errors import BadInput
 from tests.audits.readers.pte_models import (
@@ -133,13 +133,94 @@ def test_what_a_loop_names_is_live_in_all_of_it(tmp_path: Path) -> None:
     assert spans == {"0": (0, 2), "1": (1, 5), "2": (2, 6), "3": (5, 7)}
 
 
-def test_delegates_and_methods_are_said(tmp_path: Path) -> None:
+def test_what_is_read_before_it_is_written_is_state(tmp_path: Path) -> None:
+    """By a kernel, by one that writes in place, in a list; not what a kernel returns."""
+    w = PteWriter(sizes=[0, 256])
+    x, y, z, *late = (w.value((4,), (1, 16 * k)) for k in range(7))
+    given = w.value(items=(y, late[2]))
+    w.call("aten::abs.out", x, y, y)
+    w.call("aten::add.out", late[0], y, z, z)
+    w.call("aten::index_put_", late[1], y, late[1])
+    w.call("aten::cat.out", given, z, z)
+    w.call("aten::add.out", x, late[3], late[3], late[3])  # as what is given and what is written
+    w.inputs, w.outputs = [x], [z]
+    spans = {int(t.id): (t.lower, t.upper) for t in read(w, tmp_path).tensors}
+    assert [spans[n] for n in late] == [(0, 7)] * 4
+    assert [spans[n] for n in (x, y, z)] == [(0, 6), (1, 5), (2, 7)]
+
+
+def test_a_view_of_an_input_or_of_state_is_no_state_of_its_own(tmp_path: Path) -> None:
+    w = PteWriter(sizes=[0, 64])
+    x, flat, cache = w.value((2, 2), (1, 0)), w.value((4,), (1, 0)), w.value((4,), (1, 16))
+    rows, y = w.value((2, 2), (1, 16)), w.value((4,), (1, 32))
+    w.call("aten::add.out", flat, rows, y, y)
+    w.call("aten::copy_", cache, y, cache)
+    w.inputs, w.outputs = [x], [y]
+    found = [(t.lower, t.upper, t.offset) for t in read(w, tmp_path).inside("memory 1")]
+    assert found == [(0, 2, 0), (0, 4, 16), (1, 4, 32)]
+
+
+def test_what_a_delegate_may_write_is_state_where_nothing_else_has_its_bytes(
+    tmp_path: Path,
+) -> None:
+    w = PteWriter(sizes=[0, 128])
+    x, state, before, one, two, y = (w.value((4,), (1, 16 * k)) for k in range(6))
+    later = w.value((4,), (1, 16 * one))
+    w.call("aten::abs.out", x, before, before)
+    w.calls.append((DELEGATE, "XnnpackBackend", (state, before, one, two, y)))
+    w.call("aten::add.out", y, two, later, later)
+    w.inputs, w.outputs = [x], [later]
+    plan = read(w, tmp_path)
+    spans = {int(t.id): (t.lower, t.upper) for t in plan.tensors}
+    assert spans[state] == spans[two] == (0, 5)  # read in front of what is there; cannot be told
+    assert spans[one] == (2, 3)  # its bytes are another's later
+    assert spans[y] == (2, 4)  # a delegate makes what it names last
+    assert "1 tensors that a delegate names first" in plan.notes[-1]
+
+
+def test_state_of_one_method_lives_through_the_others(tmp_path: Path) -> None:
+    """ExecuTorch 1.5.1 gives both places from 0 on: its second method overwrites the first's
+    count."""
+    first, second = (PteWriter(sizes=[0, size], name=name) for size, name in ((32, "a"), (48, "b")))
+    x, count = first.value((4,), (1, 16)), first.value((4,), (1, 0))
+    first.call("aten::add_", count, x, count)
+    first.inputs, first.outputs = [x], [x]
+    x, y, z = (second.value((4,), (1, 16 * k)) for k in (2, 0, 1))
+    second.call("aten::abs.out", x, y, y)
+    second.call("aten::abs.out", y, z, z)
+    second.inputs, second.outputs = [x], [z]
+    first.others = [second]
+    plan = read(first, tmp_path)
+    assert plan.steps == (
+        *("a/inputs", "a/aten::add_", "a/outputs"),
+        *("b/inputs", "b/aten::abs.out", "b/aten::abs.out", "b/outputs"),
+    )
+    assert [(t.id, t.lower, t.upper) for t in plan.tensors] == [
+        *(("a/0", 0, 3), ("a/1", 0, 7), ("b/0", 3, 5), ("b/1", 4, 6), ("b/2", 5, 7)),
+    ]
+    assert plan.own_peak == {"memory 1": 48}
+    assert [(c.one, c.other) for c in conflicts(plan.tensors)] == [("a/1", "b/1")]
+    assert "its methods 'a', 'b' run in one arena" in plan.notes[0]
+
+
+def test_state_that_methods_share_is_one(tmp_path: Path) -> None:
+    first, second = (PteWriter(sizes=[0, 16, 16], name=name) for name in "ab")
+    for each in (first, second):
+        x, state = each.value((4,), (1, 0)), each.value((4,), (2, 0))
+        each.call("aten::add_", state, x, state)
+        each.inputs, each.outputs = [x], [x]
+    first.others = [second]
+    plan = read(first, tmp_path)
+    assert [(t.lower, t.upper) for t in plan.inside("memory 2")] == [(0, 6)]
+    assert conflicts(plan.inside("memory 2")) == []
+
+
+def test_delegates_are_said(tmp_path: Path) -> None:
     w = chain()
     w.calls.append((DELEGATE, "XnnpackBackend", (0, 3)))
-    w.methods = 2
     plan = read(w, tmp_path)
     assert plan.steps[-2] == "delegate XnnpackBackend"
-    assert len(plan.notes) == 2
+    assert len(plan.notes) == 1
 
 
 def test_it_is_audited(tmp_path: Path) -> None:
@@ -154,7 +235,7 @@ def test_it_is_audited(tmp_path: Path) -> None:
 def test_what_is_no_program(tmp_path: Path) -> None:
     path = tmp_path / "program.pte"
     empty, immense, odd, negative = chain(), chain(), chain(), chain()
-    empty.methods = 0
+    empty.name = ""
     immense.values[0].shape = (2**31 - 1,) * 4
     odd.values[0].kind = 99
     negative.values[0].shape = (-1,)
@@ -197,7 +278,8 @@ def test_what_names_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     many = listed.value(items=tuple(range(4)) * 10)
     listed.call("aten::cat", *[many] * 10)
     jumps.calls += [(JUMP, "", (0, 0))] * 4
-    monkeypatch.setattr(pte, "MOST_NAMED", 300)
+    for module in (pte, pte_lifetimes):
+        monkeypatch.setattr(module, "MOST_NAMED", 300)
     monkeypatch.setattr(pte, "MOST_LOOPS", 3)
     assert len(read(chain(), tmp_path).tensors) == 4
     with pytest.raises(BadInput, match="names more than 300 values"):
