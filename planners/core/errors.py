@@ -36,8 +36,19 @@ class BadInput(SpillwayError):
     """A file, option or argument that cannot be used as it is."""
 
 
-class NoPlanFound(BadInput):
-    """A search that ended with no plan and no proof that there is none."""
+class NoPlanFound(SpillwayError):
+    """A search that ended with no plan and no proof that there is none.
+
+    `need_bytes` is a budget for which it has found one, where it looked for that too, and
+    `have_bytes` the budget that was given.
+    """
+
+    def __init__(self, text: str, need_bytes: int | None = None, have_bytes: int = 0) -> None:
+        self.need_bytes, self.have_bytes = need_bytes, have_bytes
+        super().__init__(text)
+
+    def __reduce__(self) -> tuple[type[NoPlanFound], tuple[str, int | None, int]]:
+        return type(self), (self.args[0], self.need_bytes, self.have_bytes)
 
 
 class ProgramTooLong(NoPlanFound):

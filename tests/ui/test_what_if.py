@@ -24,7 +24,7 @@ PLACE = """([tensor, nth]) => {
   for (const root of Bokeh.index.roots) walk(root);
   const view = found.find((v) => v.model.css_classes.includes('address-map'));
   const models = [...Bokeh.documents[0]._all_models.values()];
-  const stays = models.find((m) => m.data && m.data.fixed && m.data.tensor)?.data;
+  const stays = models.find((m) => m.data?.fixed?.length && m.data.tensor)?.data;
   const at = stays?.tensor.flatMap((name, i) => name === tensor ? [i] : [])[nth];
   if (!view || at === undefined) return null;
   const box = view.el.getBoundingClientRect();
