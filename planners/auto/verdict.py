@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from planners.auto.attempts import FormOutcome
 from planners.auto.forms import AUTO, Form
 from planners.auto.race import Race, Runner
 from planners.core.details import BestOfForms, TriedPlanner
-from planners.core.errors import BadInput, BudgetTooSmall, Cancelled, SpillwayError
+from planners.core.errors import Cancelled, NoPlanFound, SpillwayError, refusal
 from planners.core.plan import Plan
 from planners.core.units import format_quantity
 
@@ -114,6 +115,11 @@ def _clock(found: BestOfForms) -> str:
     return "no clock decided: more time would change nothing"
 
 
+def _sure(outcome: FormOutcome) -> bool:
+    """Whether no more time would give the form a plan."""
+    return outcome.short is not None or (bool(outcome.reason) and not outcome.by_time)
+
+
 def none_of(race: Race, apart: Sequence[Apart], budget_bytes: int, stopped: bool) -> SpillwayError:
     """Why there is no plan at all: the least that any planner needs."""
     outcomes = [outcome for runner in race.runners for outcome in runner.outcomes]
@@ -124,9 +130,11 @@ def none_of(race: Race, apart: Sequence[Apart], budget_bytes: int, stopped: bool
         reasons = [(one.form.label, one.reason) for one in apart]
         reasons += [(outcome.task.form.label, outcome.reason) for outcome in outcomes]
         told = "; ".join(f"{label}: {reason}" for label, reason in reasons)
-        return BadInput(f"no planner has a plan: {told}")
+        return NoPlanFound(f"none found: no planner has a plan: {told}", have_bytes=budget_bytes)
     need, label, error = min(short, key=lambda found: found[:2])
     remedy = f"that is the least of all planners, {label}'s"
-    if unsure := [o.task.form.label for o in outcomes if not (o.short or o.has_plan)]:
-        remedy += f"; {', '.join(dict.fromkeys(unsure))} had no plan in the time, and may need less"
-    return BudgetTooSmall(need, budget_bytes, error.operator, error.tensors, remedy)
+    unsure = [r.form.label for r in race.runners if not any(map(_sure, r.outcomes))]
+    if unsure:
+        remedy += f"; {', '.join(unsure)} had no plan in the time, and may need less"
+    bound = 0 if unsure else need
+    return refusal(need, bound, budget_bytes, error.operator, error.tensors, remedy)

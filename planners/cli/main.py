@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from planners.cli.app import app, as_given
 from planners.cli.output import answers_only, fail, one_line_at_most
-from planners.core.errors import BudgetTooSmall, SpillwayError, WishesConflict
+from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError, WishesConflict
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "apply": (
@@ -201,6 +201,11 @@ def _run(arguments: list[str], as_json: bool) -> int:
         if isinstance(error, WishesConflict):
             facts["wishes"] = list(error.wishes)
         return fail(str(error), facts, as_json, 3)
+    except NoPlanFound as error:
+        facts = {"status": "none found", "error": str(error), "budget_bytes": error.have_bytes}
+        if error.need_bytes is not None:
+            facts["need_bytes"] = error.need_bytes
+        return fail(str(error), facts, as_json, 4)
     except SpillwayError as error:
         return fail(str(error), {"error": str(error)}, as_json, 2)
     except KeyboardInterrupt:

@@ -39,16 +39,25 @@ class BadInput(SpillwayError):
 class NoPlanFound(SpillwayError):
     """A search that ended with no plan and no proof that there is none.
 
-    `need_bytes` is a budget for which it has found one, where it looked for that too, and
-    `have_bytes` the budget that was given.
+    `have_bytes` is the budget that was given. `need_bytes` is one for which it has found a plan,
+    where it looked for that too: there `operator` binds, with `tensors`.
     """
 
-    def __init__(self, text: str, need_bytes: int | None = None, have_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        text: str,
+        need_bytes: int | None = None,
+        have_bytes: int = 0,
+        operator: str = "",
+        tensors: tuple[str, ...] = (),
+    ) -> None:
         self.need_bytes, self.have_bytes = need_bytes, have_bytes
+        self.operator, self.tensors = operator, tensors
         super().__init__(text)
 
-    def __reduce__(self) -> tuple[type[NoPlanFound], tuple[str, int | None, int]]:
-        return type(self), (self.args[0], self.need_bytes, self.have_bytes)
+    def __reduce__(self) -> tuple[type[NoPlanFound], tuple[Any, ...]]:
+        about = (self.need_bytes, self.have_bytes, self.operator, self.tensors)
+        return type(self), (self.args[0], *about)
 
 
 class ProgramTooLong(NoPlanFound):
@@ -87,6 +96,31 @@ class BudgetTooSmall(SpillwayError):
     ) -> tuple[type[BudgetTooSmall], tuple[int, int, str, tuple[str, ...], str]]:
         given = (self.need_bytes, self.have_bytes, self.operator, self.tensors, self.remedy)
         return type(self), given
+
+
+def refusal(
+    need_bytes: int,
+    bound_bytes: int,
+    have_bytes: int,
+    operator: str,
+    tensors: tuple[str, ...],
+    remedy: str,
+) -> BudgetTooSmall | NoPlanFound:
+    """Why there is no plan in a budget: none exists where a bound is above it, else none was found.
+
+    `need_bytes` is a budget for which there is a plan.
+    """
+    if bound_bytes > have_bytes:
+        return BudgetTooSmall(need_bytes, have_bytes, operator, tensors, remedy)
+    return NoPlanFound(
+        f"none found: no plan in {have_bytes} bytes, nor a proof that there is none; "
+        f"{need_bytes} bytes have one, where operator {operator!r} ({', '.join(tensors)}) binds; "
+        f"{remedy}: allow more time, or a larger budget",
+        need_bytes,
+        have_bytes,
+        operator,
+        tensors,
+    )
 
 
 class MemoriesTooSmall(BudgetTooSmall):

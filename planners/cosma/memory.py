@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from planners.allocation.tightest import pack_tightest
-from planners.core.errors import BudgetTooSmall, Cancelled
+from planners.core.errors import Cancelled, SpillwayError, refusal
 from planners.core.progress import Clock
 from planners.cosma.ilp.plan import schedule_of_least_peak
 from planners.cosma.model.problem import ScheduleProblem, runs
@@ -35,9 +35,9 @@ def least_memory(
     """A plan without spills; cost and bound are bytes of memory, in the problem's order or in any.
 
     `solver` finds the order of least peak by the paper's ILP (13)–(15) in place of the search.
-    Raises `BudgetTooSmall` with the least memory found where it is more than the budget.
+    Raises `BudgetTooSmall`, or `NoPlanFound` where that is not proven, with the least memory found
+    where it is more than the budget.
     """
-    problem.assert_feasible()
     orders = _orders(problem, clock, any_order, solver)
     best: tuple[ScheduleProblem, Solution] | None = None
     for order in orders:
@@ -92,7 +92,7 @@ def _packed(problem: ScheduleProblem, bound_bytes: int, clock: Clock) -> Solutio
     return Solution(offsets, packed.extent_bytes, bound, "least peak, tightest packing")
 
 
-def _too_small(problem: ScheduleProblem, solution: Solution) -> BudgetTooSmall:
+def _too_small(problem: ScheduleProblem, solution: Solution) -> SpillwayError:
     """The memory needed without spills, and the operator that needs the most."""
     stays = list(solution.offsets)
     live = [
@@ -101,11 +101,11 @@ def _too_small(problem: ScheduleProblem, solution: Solution) -> BudgetTooSmall:
     ]
     load = [sum(problem.lines[run.line].size_bytes for run in there) for there in live]
     step = load.index(max(load))
-    proof = (
-        "no less is enough" if solution.cost_bytes == solution.bound_bytes else "as far as found"
-    )
-    return BudgetTooSmall(
+    bound = solution.bound_bytes
+    proof = "no less is enough" if solution.cost_bytes == bound else f"and at least {bound}"
+    return refusal(
         solution.cost_bytes,
+        bound,
         problem.budget_bytes,
         problem.graph.operators[problem.schedule[step]].name,
         tuple(problem.lines[run.line].tensor for run in live[step]),

@@ -35,7 +35,7 @@ from typing import Any
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import parse, require_known
 from planners.core.details import BestOfForms
-from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError
+from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError, refusal
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
@@ -186,8 +186,9 @@ def _none(builder: JoinedBuilder) -> SpillwayError:
             "more, or ask the other planners too (others)"
         )
     error = builder.fused.too_small
-    what = (error.need_bytes, error.have_bytes, error.operator, error.tensors)
-    return BudgetTooSmall(*what, remedy=GROUPS_NEED)
+    return refusal(
+        error.need_bytes, 0, error.have_bytes, error.operator, error.tensors, GROUPS_NEED
+    )
 
 
 def _claimed(plan: Plan, clock: Clock) -> Plan:
@@ -218,8 +219,8 @@ def _asked(
     except SpillwayError as error:
         if type(error) is not BudgetTooSmall:
             raise
-        what = (error.need_bytes, error.have_bytes, error.operator, error.tensors)
-        raise BudgetTooSmall(*what, remedy=OTHERS_NEED) from error
+        what = (error.have_bytes, error.operator, error.tensors)
+        raise refusal(error.need_bytes, 0, *what, OTHERS_NEED) from error
     trace = simulate(plan) if aim.simulated else None
     value = aim.value(plan, trace)
     if machine.slower:  # What it claims is of its own aim.

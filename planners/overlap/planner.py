@@ -25,14 +25,13 @@ Proven: no split into these kernels that repeats no more work needs less RAM; of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.constraints.language import refused
 from planners.core.details import Details
 from planners.core.details.pool import CircularPool, PoolLayout, RamPoint
-from planners.core.errors import BudgetTooSmall
+from planners.core.errors import refusal
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
@@ -54,7 +53,7 @@ from planners.overlap.place.padding import placed_anew
 from planners.overlap.search.dag import LaidOut, best_layout
 from planners.overlap.search.front import FrontPoint, all_ways, front, is_chain
 from planners.overlap.search.join_layouts import turned
-from planners.overlap.search.quickest import quick_layout
+from planners.overlap.search.quickest import least_alone, quick_layout
 from planners.simulator.account import account
 
 MOST_OPERANDS = 200_000
@@ -108,8 +107,8 @@ def plan(
 
     A network whose blocks are small gets its exact front of RAM against repeated work; any other
     runs operator by operator in COSMA's orders. Claims: `objective_bytes` is the RAM. Raises
-    `BudgetTooSmall` with the least RAM and the block that binds, `BadInput` for options that do
-    not exist.
+    `BudgetTooSmall` with the least RAM found and the block that binds, `NoPlanFound` where no less
+    is not proven, `BadInput` for options that do not exist.
     """
     chosen = OverlapOptions.of(refused(options, graph, "overlap"))
     graph.assert_whole_bytes("overlap")
@@ -118,7 +117,7 @@ def plan(
         offers = _quick(graph, machine, budget_bytes, chosen, clock)
     else:
         offers = all_offers(graph, clock, chosen.fuse, chosen.segment)
-    offer = _chosen(graph, offers, budget_bytes, chosen.objective)
+    offer = _best_offer(graph, offers, budget_bytes, chosen)
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
     if effort(graph, layout) > most_in_time(clock) and chosen.objective != "latency":
@@ -145,12 +144,11 @@ def _coarser(
     if chosen.objective == "ram":
         within = [min(budget_bytes, int(more * offer.ram_bytes)) for more in LITTLE_MORE]
     for limit in within:
-        with suppress(BudgetTooSmall):
-            (other, *_) = _quick(graph, machine, limit, chosen, own)
-            efforts = [effort(graph, each.layout()) for each in (offer, other)]
-            fits = other.ram_bytes <= limit and other.extra_macs <= offer.extra_macs
-            if fits and efforts[1] < efforts[0]:
-                return other
+        (other, *_) = _quick(graph, machine, limit, chosen, own)
+        efforts = [effort(graph, each.layout()) for each in (offer, other)]
+        fits = other.ram_bytes <= limit and other.extra_macs <= offer.extra_macs
+        if fits and efforts[1] < efforts[0]:
+            return other
     return offer
 
 
@@ -290,18 +288,21 @@ def finished(
     )
 
 
-def _chosen(
-    graph: Graph, offers: Sequence[LayoutOffer], budget_bytes: int, objective: str
+def _best_offer(
+    graph: Graph, offers: Sequence[LayoutOffer], budget_bytes: int, chosen: OverlapOptions
 ) -> LayoutOffer:
-    """The offer that is best for an objective; offers come with falling RAM."""
+    """The offer that is best for the objective; offers come with falling RAM."""
     least = offers[-1]
     if least.ram_bytes > budget_bytes:
         read, made = ends(graph, [graph.index[name] for name in least.binding])
         tensors = (*read, *made)  # Those inside of a fused block are never whole.
-        remedy = f"the least RAM by overlap is {least.ram_bytes} bytes"
+        bound = min(offer.bound_bytes for offer in offers)
+        bound = max(bound, least_alone(graph, budget_bytes, chosen.fuse))
+        known = "" if bound == least.ram_bytes else f" found, and it needs at least {bound}"
+        remedy = f"the least RAM by overlap is {least.ram_bytes} bytes{known}"
         name = least.binding[0]
-        raise BudgetTooSmall(least.ram_bytes, budget_bytes, name, tensors, remedy)
-    if objective == "ram":
+        raise refusal(least.ram_bytes, bound, budget_bytes, name, tensors, remedy)
+    if chosen.objective == "ram":
         return least
     return next(offer for offer in offers if offer.ram_bytes <= budget_bytes)
 

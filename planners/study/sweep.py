@@ -361,9 +361,10 @@ def _answer(task: SweepTask) -> tuple[dict[str, Any], Plan | None]:
         return task.row("failed", f"time-out: given up after {task.timeout_s:g} s"), None
     except BudgetTooSmall as error:
         return task.row("infeasible", str(error)), None
+    except NoPlanFound as error:
+        return task.row("none found", str(error)), None
     except Exception as error:
-        mistaken = isinstance(error, BadInput) and not isinstance(error, NoPlanFound)
-        if mistaken and (task.options or own):
+        if isinstance(error, BadInput) and (task.options or own):
             raise  # Very likely an option that the planner does not have.
         return task.failed(error), None
     return {**facts, **task.names, "reason": None}, plan

@@ -43,7 +43,9 @@ def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
         plan = make_plan(desk, graph, problem, problem["budget"])
         proven = plan.claims.status == "optimal"
         send_plan(desk, plan)
-    except sp.BudgetTooSmall as error:
+    except (sp.BudgetTooSmall, sp.NoPlanFound) as error:
+        if error.need_bytes is None:
+            raise
         spills = problem["options"].get("objective") != "peak"
         kind = kind_of_planner(problem["planner"])
         how = {"spills": spills, "exact": not kind.whole_operators, "streams": kind.streams}
@@ -80,13 +82,15 @@ def send_pool_plan(desk: Desk, plan: sp.Plan) -> None:
     desk.result("text", packed=plan_text(plan))
 
 
-def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
-    """The bytes needed, the bytes available, and the tensors that bind with their sizes."""
+def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall | sp.NoPlanFound) -> dict[str, Any]:
+    """The bytes needed, the bytes available, and the tensors that bind with their sizes; `proven`:
+    whether no plan exists."""
     return {
+        "proven": isinstance(error, sp.BudgetTooSmall),
         "need_bytes": error.need_bytes,
         "have_bytes": error.have_bytes,
         "operator": error.operator,
-        "remedy": error.remedy,
+        "remedy": getattr(error, "remedy", ""),
         "tensors": [[name, graph.size_bytes(name)] for name in error.tensors],
         "wishes": list(getattr(error, "wishes", ())),
         "text": str(error),

@@ -60,7 +60,9 @@ def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None
             return None
         with bugs_explained(plan):
             outcome, proven = point(plan), plan.claims.status == "optimal"
-    except sp.BudgetTooSmall as error:
+    except (sp.BudgetTooSmall, sp.NoPlanFound) as error:
+        if error.need_bytes is None:
+            raise
         outcome = {"need_bytes": error.need_bytes}
     took = time.monotonic() - began
     results().keep(asked, [json.dumps(outcome)], took, proven=proven)

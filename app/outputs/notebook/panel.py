@@ -82,7 +82,8 @@ class WhatIf:
     def wait(self, timeout_s: float | None = None) -> sp.Plan:
         """Wait until nothing is being planned, and return the plan.
 
-        Raises `BudgetTooSmall` where the last budget was too small, `WishesConflict` where no plan
+        Raises `BudgetTooSmall` where the last budget was too small, `NoPlanFound` where none was
+        found and none is not proven, `WishesConflict` where no plan
         respects the wishes, `BadInput` for other failures, and `TimeoutError`.
         """
         if not self._until(lambda: not self.session.work.planning, timeout_s):
@@ -166,10 +167,12 @@ class WhatIf:
             self.shown = [*self.shown[-KEPT:], (dict(work.shown_for), work.shown)]
 
 
-def too_small(why: Mapping[str, Any]) -> sp.BudgetTooSmall:
+def too_small(why: Mapping[str, Any]) -> sp.BudgetTooSmall | sp.NoPlanFound:
     """The error that a worker has reported."""
     names = tuple(name for name, _ in why["tensors"])
     facts = (why["need_bytes"], why["have_bytes"], why["operator"], names)
+    if not why["proven"]:
+        return sp.NoPlanFound(why["text"], *facts)
     if not why.get("wishes"):
         return sp.BudgetTooSmall(*facts, why["remedy"])
     conflict = sp.WishesConflict(tuple(why["wishes"]), *facts)

@@ -232,10 +232,13 @@ def infeasible_html(why: dict[str, Any], instead: str = "") -> str:
             f"{escape(text[:1].upper() + text[1:])}{'; ' + escape(rest) if rest else ''}."
             " The plan below is the one from before.</div>"
         )
-    facts = (("need", need), ("have", have), ("short by", need - have))
-    numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
+    facts = [("need", need), ("have", have), ("short by", need - have)]
     kind, remedy = ("plan", "") if why["spills"] else ("plan without spills", SPILLLESS)
     none = f"No {kind} {term('fits', 'infeasible')} this {term('budget')}:"
+    if not why["proven"]:
+        none = f"No {kind} was found for this {term('budget')}, nor a proof that there is none:"
+        facts = [("a plan was found for", need), ("have", have)]
+    numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
     return (
         f'<div class="notice infeasible" role="alert"><b>{none}</b> {numbers}.'
         f" What binds: {escape(infeasible_story(why))}.{remedy} <b>{escape(instead)}</b>"

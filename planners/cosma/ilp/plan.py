@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planners.core.errors import Cancelled, SpillwayError
+from planners.core.errors import Cancelled, NoPlanFound, SpillwayError
 from planners.core.progress import Clock
 from planners.cosma.ilp.model import build
 from planners.cosma.ilp.solve import Solved, solve, usable
@@ -102,9 +102,9 @@ def _without(
 ) -> tuple[ScheduleProblem, Solution]:
     """What there is without a solution: a scheme's plan, or an error where it breaks the rules."""
     if problem.paper_strict:
-        raise SpillwayError(
-            "the ILP has no plan in the time given, and no other keeps the paper's equations: "
-            "allow more time, another solver, or paper_strict=False"
+        raise NoPlanFound(
+            "none found: the ILP has no plan in the time given, and no other keeps the paper's "
+            "equations: allow more time, another solver, or paper_strict=False"
         )
     return _online(problem, bound_bytes, how, clock)
 

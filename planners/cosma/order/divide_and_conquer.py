@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from planners.core.errors import BudgetTooSmall
+from planners.core.errors import BudgetTooSmall, NoPlanFound
 from planners.core.progress import Clock
 from planners.cosma.model.constraints import NO_WISHES
 from planners.cosma.model.problem import ScheduleProblem
@@ -112,7 +112,7 @@ def _solved(ordered: ScheduleProblem, clock: Clock) -> Solution:
     """The plan of an order; nothing where what must be kept cannot be placed in it."""
     try:
         return solve_fixed(ordered, clock)
-    except BudgetTooSmall:
+    except (BudgetTooSmall, NoPlanFound):
         return NOTHING
 
 
@@ -209,6 +209,6 @@ def _all_orders(problem: ScheduleProblem, clock: Clock) -> tuple[ScheduleProblem
     """The best order of a part; what must be kept is ignored where no place is found for it."""
     try:
         return solve_all_orders(problem, clock)
-    except BudgetTooSmall:
+    except (BudgetTooSmall, NoPlanFound):
         wished = replace(problem.wished, keep=frozenset())
         return solve_all_orders(replace(problem, wished=wished), clock)

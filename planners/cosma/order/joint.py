@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
-from planners.core.errors import BudgetTooSmall
+from planners.core.errors import BudgetTooSmall, NoPlanFound
 from planners.core.progress import Clock
 from planners.cosma.model.net import Net, net_of
 from planners.cosma.model.problem import ScheduleProblem
@@ -25,7 +25,6 @@ from planners.cosma.order.peak import least_for_kept, minimum_peak
 from planners.cosma.order.shortest_path import OrderRoute, OrderSearch, beam
 from planners.cosma.order.space import OrderSpace
 from planners.cosma.order.suffix_bounds import Tails
-from planners.cosma.replace.immediate import AS_FAR
 from planners.cosma.replace.optimal import NEVER, Solution, solve_fixed
 from planners.cosma.replace.relaxation import relax
 
@@ -78,13 +77,13 @@ def _first(problem: ScheduleProblem, clock: Clock) -> Candidate:
     """
     try:
         return _solved(problem, problem.schedule, clock, quick=False)
-    except BudgetTooSmall:
+    except (BudgetTooSmall, NoPlanFound):
         if not problem.wished.keep:
             raise
     peak = least_for_kept(problem.graph, problem.parameters, problem.wished, clock)
     try:
         return _solved(problem, peak.schedule, clock, quick=True)
-    except BudgetTooSmall:
+    except (BudgetTooSmall, NoPlanFound):
         if peak.bound_bytes > problem.budget_bytes:
             raise
         return replace(problem, schedule=peak.schedule), NOTHING
@@ -267,9 +266,10 @@ class _Hunt:
         clock = self.clock.share(share, bounds=False)
         try:
             solved = _solved(self.problem, schedule, clock, quick=quick)
-        except BudgetTooSmall as error:
-            # Of what must be kept: proven to have no place in this order, or none found.
-            return NOTHING if error.remedy == AS_FAR else NOWHERE
+        except BudgetTooSmall:  # What must be kept is proven to have no place in this order.
+            return NOWHERE
+        except NoPlanFound:
+            return NOTHING
         if solved[1].cost_bytes < self.best[1].cost_bytes:
             self.best = solved
         if solved[1].cost_bytes < self.route.cost_bytes:
@@ -284,13 +284,16 @@ class _Hunt:
             self.clock.report(stage)
 
 
-def no_plan(problem: ScheduleProblem) -> BudgetTooSmall:
+def no_plan(problem: ScheduleProblem) -> NoPlanFound:
     """What must be kept leaves no place in any order that was tried."""
-    most = max(problem.needed)
-    step = problem.needed.index(most)
-    name, need = problem.graph.operators[problem.schedule[step]].name, problem.budget_bytes + 1
-    return BudgetTooSmall(
-        max(most, need), problem.budget_bytes, name, problem.held_at(step), AS_FAR
+    step = problem.needed.index(max(problem.needed))
+    name = problem.graph.operators[problem.schedule[step]].name
+    held = ", ".join(problem.held_at(step))
+    return NoPlanFound(
+        f"none found: no order that was tried leaves a place for what must be kept, operator "
+        f"{name!r} ({held}) among the rest, in {problem.budget_bytes} bytes: keep less, or allow "
+        "more time or a larger budget",
+        have_bytes=problem.budget_bytes,
     )
 
 

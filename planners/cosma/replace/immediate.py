@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from planners.allocation.tightest import pack_tightest
-from planners.core.errors import BudgetTooSmall
+from planners.core.errors import refusal
 from planners.core.progress import Clock
 from planners.cosma.baselines.offline import replace_offline
 from planners.cosma.baselines.schemes import replace_online
@@ -16,8 +16,6 @@ from planners.cosma.place.placement import gaps_within, lifetimes, place
 PACKING_S = 1.0
 # Stays arranged in hill climbing, and the share of the time that is left, where that is little.
 CLIMBING_WORK, CLIMBING_SHARE = 60_000, 0.25
-# How an error describes the memory that stays need: proven or not.
-PROVEN, AS_FAR = "no less is enough", "as far as found"
 
 
 def plan_at_once(
@@ -64,8 +62,10 @@ def _apart(
 
 
 def with_last_means(problem: ScheduleProblem, clock: Clock) -> dict[TensorStay, int]:
-    """The loose stays as tight as they can be packed; raises `BudgetTooSmall` where that is too
-    much: what must be kept leaves no place for the rest.
+    """The loose stays as tight as they can be packed.
+
+    Raises `BudgetTooSmall` where that is proven to be too much, and `NoPlanFound` where it is not:
+    what must be kept leaves no place for the rest.
     """
     stays = loose(problem)
     limit_s = max(PACKING_S, clock.left_s)
@@ -73,10 +73,11 @@ def with_last_means(problem: ScheduleProblem, clock: Clock) -> dict[TensorStay, 
     if tight.extent_bytes <= problem.budget_bytes:
         return {run: tight.offsets[str(i)] for i, run in enumerate(stays)}
     step = problem.needed.index(max(problem.needed))
-    raise BudgetTooSmall(
+    raise refusal(
         tight.extent_bytes,
+        tight.bound_bytes,
         problem.budget_bytes,
         problem.graph.operators[problem.schedule[step]].name,
         problem.held_at(step),
-        PROVEN if tight.extent_bytes == tight.bound_bytes else AS_FAR,
+        "what must be kept leaves no place for the rest",
     )

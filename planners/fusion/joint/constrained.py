@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planners.constraints.language import Wish
-from planners.core.errors import BudgetTooSmall, WishesConflict
+from planners.core.errors import BudgetTooSmall, NoPlanFound, WishesConflict
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.fusion.cost.group import GroupModel
@@ -59,6 +59,6 @@ def _by_whole_tensors(
         if error.need_bytes == have or other.need_bytes < error.need_bytes:
             names = (other.operator, other.tensors)
             return WishesConflict(error.wishes, other.need_bytes, have, *names)
-    except BudgetTooSmall:
+    except (BudgetTooSmall, NoPlanFound):
         return error
     return error

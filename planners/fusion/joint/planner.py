@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from planners.constraints.language import Wish
-from planners.core.errors import BudgetTooSmall
+from planners.core.errors import BudgetTooSmall, NoPlanFound
 from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.plan import Plan
@@ -312,7 +312,7 @@ class _Joint:
             plan = PLAN_WHOLE_TENSORS.function()(
                 self.graph, self.model.machine, self.budget, options, lambda _: not self._stopped()
             )
-        except BudgetTooSmall:
+        except (BudgetTooSmall, NoPlanFound):
             return
         if _shares_parameters(self.model):
             self.least_whole = plan.claims.bound_bytes + plan.claims.compulsory_bytes

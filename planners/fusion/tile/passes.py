@@ -54,7 +54,7 @@ def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Gro
     traffic: Counts = np.full(len(tiles), member.parameter_bytes, dtype=np.int64)
     if out.name not in held:
         buffers += int(flows.held(out.name)[0, 0]) * channel_row(graph, out.name) * tiles // batches
-        traffic += graph.size_bytes(out.name)
+        traffic += graph.size_bytes(out.name) if out.name in group.stored else 0
     for name in group.loaded:
         if name not in held:
             row = channel_row(graph, name)
@@ -112,7 +112,7 @@ def _with_sums(
     if out.name not in held:
         row = sum_row(graph, member.op) if few < member.reduced else channel_row(graph, out.name)
         buffers = buffers + tiles * flows.held(out.name)[0] * row // batches
-        traffic = traffic + graph.size_bytes(out.name)
+        traffic = traffic + (graph.size_bytes(out.name) if out.name in group.stored else 0)
 
     def make(at: int) -> GroupPlan:
         tile, height = divmod(at, len(options))

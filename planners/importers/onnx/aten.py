@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from planners.importers.onnx import layers
-from planners.importers.onnx.contributed import standard_form
+from planners.importers.onnx.contributed import packed_product, standard_form
 from planners.importers.onnx.node import OnnxNode
 from planners.importers.torch.said import BEFORE, Aten, Said, element, unary
 
@@ -23,6 +23,9 @@ def aten(node: OnnxNode) -> Said:
     plain = standard_form(node.proto)
     if plain is not None:
         return _contributed(node, plain)
+    if (sizes := packed_product(node.proto)) is not None:
+        operands = {f"input{i}": name for i, name in enumerate(node.inputs)}
+        return [Aten("matmul", operands, relation=(), macs=prod(node.out) * sizes[0])]
     say = _SAY.get(node.proto.op_type) if node.proto.domain in ("", "ai.onnx") else None
     if say is None or (len(node.outputs) > 1 and node.proto.op_type not in _MAY_GIVE_MORE):
         return None

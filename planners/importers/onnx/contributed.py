@@ -93,7 +93,20 @@ def with_type(found: Any, code: int) -> Any:
     return made
 
 
-def in_floats(found: Any) -> Any:
-    """A type whose elements of a byte are taken for floats, as standard operators want them."""
-    whole = found.tensor_type.elem_type in (onnx.TensorProto.UINT8, onnx.TensorProto.INT8)
-    return with_type(found, FLOAT) if whole else found
+def in_floats(found: Any, plain: Any) -> Any:
+    """A type whose elements stand for real numbers as floats, as standard operators want them.
+
+    Those of a byte do, and what a Gemm adds, which is of int32 beside products of bytes; other
+    numbers of int32 are lengths.
+    """
+    whole = [onnx.TensorProto.UINT8, onnx.TensorProto.INT8]
+    whole += [onnx.TensorProto.INT32] if plain.op_type == "Gemm" else []
+    return with_type(found, FLOAT) if found.tensor_type.elem_type in whole else found
+
+
+def packed_product(node: Any) -> tuple[int, int] | None:
+    """Rows and columns of a weight of few bits, packed into bytes; None for other nodes."""
+    if node.domain != DOMAIN or node.op_type != "MatMulNBits":
+        return None
+    sizes = {attribute.name: int(attribute.i) for attribute in node.attribute}
+    return (sizes["K"], sizes["N"]) if sizes.keys() >= {"K", "N"} else None

@@ -24,6 +24,7 @@ from planners.importers.onnx.branches import branch_nodes
 from planners.importers.onnx.contributed import (
     SINCE,
     in_floats,
+    packed_product,
     standard_form,
     type_of,
     with_type,
@@ -37,6 +38,7 @@ from planners.importers.onnx.file import (
     subgraphs,
 )
 from planners.importers.onnx.fold import FOLDS, Array
+from planners.importers.onnx.learned import learned_values
 from planners.importers.onnx.rules import Shape, not_inferred, slid
 from planners.importers.torch.said import NodeValue
 
@@ -269,8 +271,12 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     standard = node.domain in STANDARD
     by_rule = not_inferred(node.op_type, known) if standard else None
     window = _slid(node, known, file) if standard and known else None
+    ruled = learned_values(node, known)
+    if (sizes := packed_product(node)) is not None and known and known[0][0]:
+        by_rule = (*known[0][0][:-1], sizes[1]), known[0][1]
     for name in filter(None, node.output):
-        value = _complete((inferred or {}).get(name)) or by_rule or _complete(said.get(name))
+        value = _complete((inferred or {}).get(name)) or ruled.get(name) or by_rule
+        value = value or _complete(said.get(name))
         if window is not None:
             value = window, (value or known[0])[1]
         if value is None:
@@ -284,7 +290,10 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
         if any(n < 0 for n in value[0]):
             raise BadInput(f"{file.path}: {label(node)} gives {name!r:.80} a negative size")
         _add(values, file, name, Value(value[0], _dtype(value[1], name, file), value[1]))
-    _fold(node, values, file)
+    if node.op_type == "Split" and node.domain in STANDARD:
+        _fold_pieces(node, values)
+    else:
+        _fold(node, values, file)
 
 
 def _slid(node: Any, known: list[tuple[Shape, int]], file: OnnxFile) -> Shape | None:
@@ -351,7 +360,7 @@ def _inferred(
         return infer_node_outputs(
             schema,
             node,
-            {n: values.types[n] if standard else in_floats(values.types[n]) for n in names},
+            {n: values.types[n] if standard else in_floats(values.types[n], node) for n in names},
             data if standard else {},
             opset_imports=[onnx.helper.make_opsetid(d, v) for d, v in file.opsets.items()],
             ir_version=file.ir_version,
@@ -377,6 +386,20 @@ def _complete(found: Any) -> tuple[tuple[int, ...], int] | None:
     if not all(axis.HasField("dim_value") for axis in tensor.shape.dim):
         return None
     return tuple(int(axis.dim_value) for axis in tensor.shape.dim), tensor.elem_type
+
+
+def _fold_pieces(node: Any, values: Values) -> None:
+    """The pieces of numbers that sizes are computed from, as paddle2onnx takes a padding apart."""
+    array = values.arrays.get(node.input[0])
+    if array is None or array.dtype not in (np.int64, np.int32):
+        return
+    if not all(name in values.of for name in node.output):
+        return
+    axis = next((int(a.i) for a in node.attribute if a.name == "axis"), 0)
+    ends = np.cumsum([values.of[name].shape[axis] for name in node.output])
+    for name, piece in zip(node.output, np.split(array, ends[:-1], axis), strict=True):
+        values.arrays[name] = piece
+        values.folded.add(name)
 
 
 def _fold(node: Any, values: Values, file: OnnxFile) -> None:

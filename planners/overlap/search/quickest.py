@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from planners.allocation.overlapping.model import most_shared
 from planners.core.details.pool import PoolLayout
-from planners.core.errors import BudgetTooSmall
 from planners.core.graph import Graph, Operator
 from planners.core.progress import Clock
 from planners.overlap.kernels.levels import Cost
@@ -37,19 +36,19 @@ class Quick:
     binding: tuple[str, ...]
 
 
-def least_alone(graph: Graph, budget_bytes: int, fuse: bool) -> tuple[int, int]:
-    """Bytes above the budget that an operator needs in any layout, and its position; or zeros.
+def least_alone(graph: Graph, budget_bytes: int, fuse: bool) -> int:
+    """Bytes above the budget that an operator needs in any layout; 0 where none does.
 
     Such operators run by themselves, so all that they read and write is there at once.
     """
-    most = (0, 0)
+    most = 0
     apart = _by_themselves(graph) if fuse else set(range(len(graph.operators)))
     for position, op in enumerate(graph.operators):
         if position in apart or not streams(graph, op):
-            most = max(most, (_need(graph, op, budget_bytes), position))
+            most = max(most, _need(graph, op, budget_bytes))
         elif sizes := [graph.size_bytes(n) for n in op.inputs if n in graph.inputs]:
-            most = max(most, (max(sizes), position))  # Inputs of the network lie whole.
-    return most if most[0] > budget_bytes else (0, 0)
+            most = max(most, *sizes)  # Inputs of the network lie whole.
+    return most if most > budget_bytes else 0
 
 
 def _by_themselves(graph: Graph) -> set[int]:
@@ -79,14 +78,10 @@ def quick_layout(
 ) -> Quick | None:
     """The quickest layout found within a budget; None where none was found.
 
-    `may_share` is called for what may overlap by segments, where nothing coarser fits. Raises
-    `BudgetTooSmall` where an operator alone needs more.
+    `may_share` is called for what may overlap by segments, where nothing coarser fits.
     """
-    need, position = least_alone(graph, budget_bytes, fuse)
-    if need:
-        op = graph.operators[position]
-        remedy = f"overlap needs at least {need} bytes, for this operator alone"
-        raise BudgetTooSmall(need, budget_bytes, op.name, (*op.inputs, *op.outputs), remedy)
+    if least_alone(graph, budget_bytes, fuse):
+        return None
     blocks = BlockSplits(graph, budget_bytes, cost, clock.share(0.8), fuse)
     rows = list(blocks.ways())
     quick = _of_ways(blocks, rows)

@@ -1,0 +1,173 @@
+"""Small problems whose budgets are tight, asked in little time: is *infeasible* true?
+
+    python benchmarks/infeasible.py [--count 2000] [--first 0] [--planners NAME...]
+
+Networks of operators that read anything, of convolutions with skips and of layers are drawn with a
+seed, each with a planner, options, a budget between half of the largest operator's need and all,
+and a limit of 0.05, 0.2 or 2 seconds. Wrong is
+* *infeasible* where the same planner finds a plan with another objective or in more time, or brute
+  force over every order, replacement and address does (`tests/cosma/brute_force.py`),
+* a need, named by *infeasible* or by *none found*, with which the same question has no plan in
+  `PATIENT_S`,
+* an error of any other kind.
+Prints each, and a line of counts for each planner; exits 1 for any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import planners as sp
+from tests.cosma.brute_force import optimum
+from tests.overlap.random_nets import random_net
+from tests.random_graphs import random_graph
+
+LIMITS_S = (0.05, 0.2, 2.0)
+PATIENT_S = 20.0
+FEW = 6
+"""Operators of which brute force tries everything."""
+LOOKS = ("fusion", "joined", "overlap", "auto", "cosma", "streaming")
+OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "cosma": (
+        {},
+        {"schedule": "joint"},
+        {"objective": "peak"},
+        {"objective": "latency"},
+        {"replacement": "greedy"},
+        {"method": "ilp"},
+        {"alignment": 4},
+    ),
+    "fusion": ({}, {"joint": True}, {"objective": "latency"}, {"online": True}),
+    "overlap": (
+        {},
+        {"objective": "ram"},
+        {"objective": "latency"},
+        {"fuse": False},
+        {"segment": "min"},
+    ),
+    "streaming": ({}, {"pipeline": "2s"}, {"pipeline": "exact"}),
+    "joined": ({}, {"objective": "latency"}, {"others": True}),
+    "auto": ({}, {"objective": "latency"}),
+}
+LONGER: dict[str, tuple[dict[str, Any], ...]] = {
+    "overlap": ({"objective": "ram"}, {"objective": "macs"}, {"objective": "latency"}),
+    "cosma": ({"objective": "traffic", "method": "search"},),
+}
+"""Other objectives of a planner, whose plans are plans for each of its objectives."""
+
+
+class Problem(NamedTuple):
+    """A question, and whether brute force can answer it."""
+
+    graph: sp.Graph
+    planner: str
+    options: dict[str, Any]
+    budget: int
+    limit_s: float
+    few: bool
+
+    def plan(self, budget: int, limit_s: float, **more: Any) -> sp.Plan:
+        options = {**self.options, **more}
+        return sp.plan(self.graph, self.planner, budget, time_limit=limit_s, **options)
+
+    @property
+    def words(self) -> str:
+        options = " ".join(f"{k}={v}" for k, v in self.options.items())
+        where = f"{self.graph.name}, {len(self.graph.operators)} operators"
+        return f"{self.planner} {options} at {self.budget} in {self.limit_s:g} s ({where})"
+
+
+def drawn(seed: int, planners: list[str]) -> Problem:
+    rng = random.Random(seed)
+    planner = rng.choice(planners)
+    few = rng.random() < 0.4
+    count = rng.randint(2, FEW if few else 14)
+    if rng.random() < 0.5:
+        graph = random_graph(seed, count, largest=rng.choice([5, 40]))
+    else:
+        graph = random_net(seed, count)[0]
+    need = max(sum(map(graph.size_bytes, (*op.inputs, *op.outputs))) for op in graph.operators)
+    budget = max(1, int(need * rng.uniform(0.4, 1.15)))
+    options = rng.choice(OPTIONS[planner])
+    return Problem(graph, planner, options, budget, rng.choice(LIMITS_S), few)
+
+
+def faults(problem: Problem, seen: Counter[str]) -> Iterator[str]:
+    try:
+        plan = problem.plan(problem.budget, problem.limit_s)
+    except sp.BudgetTooSmall as error:
+        seen["infeasible"] += 1
+        yield from _feasible(problem)
+        yield from _need(problem, error.need_bytes)
+        return
+    except sp.NoPlanFound as error:
+        seen["none found"] += 1
+        if error.need_bytes is not None:
+            yield from _need(problem, error.need_bytes)
+        return
+    except sp.BadInput as error:
+        seen["refused"] += 1
+        if "not planned" not in str(error):
+            yield f"{type(error).__name__}: {error}"
+        return
+    sp.check(plan)
+    seen["planned"] += 1
+
+
+def _feasible(problem: Problem) -> Iterator[str]:
+    """Plans at a budget of which *infeasible* was said."""
+    others = LONGER.get(problem.planner, ())
+    if problem.options.get("objective") == "peak":  # Without spills, as others are not.
+        others = ()
+    for more in ({}, *others):
+        try:
+            problem.plan(problem.budget, PATIENT_S, **more)
+        except sp.SpillwayError:
+            continue
+        yield f"infeasible, and there is a plan {more or 'in more time'}"
+        return
+    if problem.planner == "cosma" and problem.few and others:
+        joint = problem.options.get("schedule") == "joint"
+        if optimum(problem.graph, problem.budget, any_order=joint, parameters=False) is not None:
+            yield "infeasible, and brute force has a plan"
+
+
+def _need(problem: Problem, need: int) -> Iterator[str]:
+    if need <= problem.budget:
+        yield f"the need that is named, {need}, is no more than the budget"
+        return
+    try:
+        problem.plan(need, PATIENT_S)
+    except sp.SpillwayError as error:
+        yield f"it names a need of {need}, and there: {error}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--planners", nargs="+", default=list(LOOKS), choices=LOOKS)
+    asked = parser.parse_args()
+    counts: dict[str, Counter[str]] = {name: Counter() for name in asked.planners}
+    for seed in range(asked.first, asked.first + asked.count):
+        problem = drawn(seed, asked.planners)
+        found = list(faults(problem, counts[problem.planner]))
+        counts[problem.planner]["wrong"] += bool(found)
+        for text in found:
+            print(f"{seed}: {problem.words}: {text}", flush=True)
+    for name, seen in counts.items():
+        words = ("planned", "infeasible", "none found", "refused", "wrong")
+        print(f"{name}: " + ", ".join(f"{seen[word]} {word}" for word in words))
+    return any(seen["wrong"] for seen in counts.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

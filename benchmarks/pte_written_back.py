@@ -1,0 +1,127 @@
+"""Plans that `audit` gives for ExecuTorch programs with state, run by ExecuTorch: the same outputs?
+
+    python benchmarks/pte_written_back.py [--count 300] [--first 0] [--folder DIR] [--python PATH]
+
+Modules with buffers that are read and written late, in place, by rows, through views, by delegates
+and by several methods are drawn with a seed (`tests/audits/readers/pte_state_modules.py`) and
+exported in an environment with ExecuTorch, which is made in the folder unless `--python` has one.
+For each, the figure of `audit` is compared with the file's own, and two placements of the tensors,
+the better one that `--out` writes and a first fit in an order drawn by chance, run there for five
+rounds over all methods. What is exported stays in the folder: a run that is broken off goes on.
+
+A program whose own plan has methods that overwrite each other's state is right where the
+placement's outputs are those of the module. Prints each that is wrong; exits 1 for any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import planners as sp
+from planners.audits.foreign import ForeignPlan, conflicts
+from planners.audits.readers.table import write_table
+
+PACKAGES = ("executorch==1.5.1", "torchao==0.18.0", "ruamel.yaml", "tabulate")
+NEEDED = ("torch==2.13.0", "flatbuffers", "pyyaml", "numpy", "pandas", "scikit-learn")
+ROOT = Path(__file__).parents[1]
+MODULES = ROOT / "tests" / "audits" / "readers" / "pte_state_modules.py"
+TOGETHER = 10
+
+
+def environment(folder: Path) -> str:
+    """An interpreter that has ExecuTorch."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+        pip = [python, "-m", "pip", "install", "-q"]
+        subprocess.run([*pip, "-c", ROOT / "constraints.txt", *NEEDED], check=True)
+        subprocess.run([*pip, "--no-deps", *PACKAGES], check=True)
+    return str(python)
+
+
+def first_fit(plan: ForeignPlan, seed: int) -> ForeignPlan:
+    """Tensors one after the other, in an order drawn by chance, each at the lowest free place."""
+    rng, placed = random.Random(seed), {}
+    for memory in plan.memories:
+        merged = list(plan.inside(memory))
+        rng.shuffle(merged)
+        there: list[tuple[int, int, int, int]] = []
+        for tensor in merged:
+            at = 0
+            for low, stop, lower, upper in sorted(there):
+                together = lower < tensor.upper and tensor.lower < upper
+                if together and low < at + tensor.size_bytes and at < stop:
+                    at = stop
+            there.append((at, at + tensor.size_bytes, tensor.lower, tensor.upper))
+            placed[memory, tensor.alias or tensor.id] = at
+    tensors = (replace(t, offset=placed[t.memory, t.alias or t.id]) for t in plan.tensors)
+    return replace(plan, tensors=tuple(tensors))
+
+
+def audited(folder: Path, seed: int) -> Iterator[str]:
+    """What is wrong before anything runs; the placements are left as tables."""
+    path = folder / f"{seed}.pte"
+    found = sp.audit(path)
+    for memory in found.memories:
+        own = found.plan.own_peak.get(memory.memory)
+        if own is not None and memory.peak_bytes is not None and memory.peak_bytes > own:
+            yield f"extent {memory.peak_bytes:,} of {memory.memory}, its own {own:,}"
+    if found.broken and len({t.id.partition("/")[0] for t in found.plan.tensors}) == 1:
+        yield "a conflict in the exporter's own plan"
+    for name, plan in (("better", found.better()), ("odd", first_fit(found.plan, seed))):
+        if any(conflicts(plan.inside(memory)) for memory in plan.memories):
+            yield f"the {name} placement has conflicts"
+        with (folder / f"{seed}.{name}.csv").open("w") as file:
+            write_table(file, plan.tensors)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--python")
+    asked = parser.parse_args()
+    folder = asked.folder or Path(tempfile.mkdtemp())
+    folder.mkdir(exist_ok=True)
+    python = asked.python or environment(folder / "executorch")
+    tried = refused = wrong = 0
+    for first in range(asked.first, asked.first + asked.count, TOGETHER):
+        seeds = range(first, min(first + TOGETHER, asked.first + asked.count))
+        here = [str(folder), str(first), str(len(seeds))]
+        subprocess.run([python, MODULES, "make", *here], check=True, capture_output=True)
+        faults: dict[int, list[str]] = {}
+        for seed in seeds:
+            if (folder / f"{seed}.pte").exists():
+                tried += 1
+                faults[seed] = list(audited(folder, seed))
+            else:
+                refused += 1
+        done = subprocess.run([python, MODULES, "run", *here], capture_output=True, text=True)
+        ran = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        if {each["seed"] for each in ran} != set(faults):
+            raise SystemExit(f"ExecuTorch did not run all: {done.stderr[-400:]}")
+        for each in ran:
+            for name in ("better", "odd"):
+                as_own, as_module = each[f".{name}"]
+                if not (as_own or (not each["eager"] and as_module)):
+                    faults[each["seed"]].append(f"the {name} placement computes something else")
+        for seed, texts in faults.items():
+            wrong += bool(texts)
+            for text in texts:
+                print(f"{seed}: {text}", flush=True)
+    print(f"{tried} programs, {refused} that the exporter refuses, {wrong} wrong")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
