@@ -133,3 +133,30 @@ def test_onnxruntime_agrees(tmp_path: Path) -> None:
     session = runtime.InferenceSession(file.SerializeToString())
     data = {name: np.zeros(graph.tensors[name].shape, np.uint8) for name in ("a", "b")}
     assert session.run(None, data)[0].shape == graph.tensors["y"].shape
+
+
+def test_what_a_product_of_whole_numbers_adds_is_of_int32(tmp_path: Path) -> None:
+    """As `quantize_static` writes every Gemm with a bias."""
+    made = contributed("QGemm", "m s z n s z c s z", "y", transB=1)
+    weights = {**SCALE, "n": np.zeros((5, 7), np.uint8), "c": np.zeros(5, np.int32)}
+    file = model([made], {"m": None}, {"y": None}, weights, opset=17)
+    file.graph.input[0].CopyFrom(helper.make_tensor_value_info("m", U8, [3, 7]))
+    graph = graph_of(file, tmp_path)
+    (op,) = graph.operators
+    assert (op.kind, op.macs, op.parameters) == ("linear", 3 * 5 * 7, ("n", "c"))
+    assert (graph.tensors["c"].dtype, graph.size_bytes("c"), graph.size_bytes("y")) == (
+        "int32",
+        20,
+        15,
+    )
+
+
+def test_a_weight_of_four_bits_in_bytes_is_a_product(tmp_path: Path) -> None:
+    """As `MatMulNBitsQuantizer` writes it: two numbers a byte, a scale for each block of 16."""
+    weights = {"n": np.zeros((5, 2, 8), np.uint8), "s": np.zeros((5, 2), np.float32)}
+    made = contributed("MatMulNBits", "x n s", "h", K=24, N=5, bits=4, block_size=16)
+    file = model([made, node("Relu", "h", "y")], {"x": [2, 3, 24]}, {"y": None}, weights)
+    graph = graph_of(file, tmp_path)
+    assert (graph.macs, graph.tensors["y"].shape) == (2 * 3 * 24 * 5, (2, 3, 5))
+    assert graph.parameter_bytes == 5 * 2 * 8 + 5 * 2 * 4
+    assert not caveats(graph).lines()

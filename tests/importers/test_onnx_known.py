@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
+import planners as sp
 from planners.core.caveats import caveats
-from tests.importers.onnx_models import X, graph_of, kinds, node
+from tests.importers.onnx_models import X, graph_of, kinds, model, node, write
 
 ELEMENTS = "Acos Acosh Asin Asinh Atan Atanh Cosh Sinh Tan Shrink".split()
 ONE: dict[str, Any] = {"z": np.zeros(1, np.float32), "six": np.full(1, 6, np.float32)}
@@ -100,3 +102,70 @@ def test_no_window_begins_in_the_padding_behind(kind: str, tmp_path: Path) -> No
     padded = node(kind, "x", "y", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, pads=[1] * 4)
     graph = graph_of([padded], tmp_path, inputs={"x": [1, 2, 6, 5]})
     assert graph.tensors["y"].shape == (1, 2, 4, 3)
+
+
+def learned(kind: str, inputs: str, outputs: str, **attributes: Any) -> Any:
+    made = node(kind, inputs, outputs, **attributes)
+    made.domain = "ai.onnx.ml"
+    return made
+
+
+LINE = {"coefficients": [0.5] * 15, "intercepts": [0.0] * 3}
+LEARNED: dict[str, tuple[list[Any], dict[str, tuple[int, ...]]]] = {
+    "scaler": ([learned("Scaler", "x", "y", scale=[1.0], offset=[0.0])], {"y": (3, 5)}),
+    "columns": ([learned("ArrayFeatureExtractor", "x places", "y")], {"y": (3, 2)}),
+    "columns of a vector": (
+        [
+            node("ReduceMax", "x first", "h", keepdims=0),
+            learned("ArrayFeatureExtractor", "h p", "y"),
+        ],
+        {"h": (5,), "y": (1, 2)},
+    ),
+    "line": (
+        [learned("LinearRegressor", "x", "y", targets=2, coefficients=[0.0] * 10)],
+        {"y": (3, 2)},
+    ),
+    "classes": (
+        [learned("LinearClassifier", "x", "label y", classlabels_ints=[0, 4, 7], **LINE)],
+        {"label": (3,), "y": (3, 3)},
+    ),
+    "trees": (
+        [learned("TreeEnsembleClassifier", "x", "label y", classlabels_int64s=[0, 1])],
+        {"label": (3,), "y": (3, 2)},
+    ),
+    "regression": ([learned("TreeEnsembleRegressor", "x", "y", n_targets=1)], {"y": (3, 1)}),
+    "one hot": (
+        [
+            node("ArgMax", "x", "h", axis=1, keepdims=0),
+            learned("OneHotEncoder", "h", "y", cats_int64s=[0, 1, 2]),
+        ],
+        {"h": (3,), "y": (3, 3)},
+    ),
+}
+"""Operators as skl2onnx writes them, and what onnxruntime 1.32 gives for them."""
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_what_is_learned_without_layers_has_its_sizes(name: str, tmp_path: Path) -> None:
+    nodes, shapes = LEARNED[name]
+    weights = {"places": np.array([4, 0]), "p": np.array([[1, 2]]), "first": np.array([0])}
+    read = {operand for each in nodes for operand in each.input}
+    weights = {key: array for key, array in weights.items() if key in read}
+    outputs = {key: None for key in ("label", "y") if key in shapes}
+    made = model(nodes, {"x": [3, 5]}, outputs, weights)
+    made.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    graph = sp.from_onnx(write(made, tmp_path), granularity="aten")
+    assert {key: graph.tensors[key].shape for key in shapes} == shapes
+    types = {"label": "int64"} | ({"h": "int64"} if name == "one hot" else {})
+    assert all(graph.tensors[key].dtype == types.get(key, "float32") for key in shapes)
+    assert any(
+        f"ai.onnx.ml.{each.op_type}" in {op.kind for op in graph.operators} for each in nodes
+    )
+
+
+def test_labels_that_are_text_are_refused(tmp_path: Path) -> None:
+    nodes = [learned("TreeEnsembleClassifier", "x", "label y", classlabels_strings=[b"a", b"b"])]
+    made = model(nodes, {"x": [3, 5]}, {"label": None, "y": None})
+    made.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    with pytest.raises(sp.BadInput, match="'label' holds no numbers"):
+        sp.from_onnx(write(made, tmp_path))

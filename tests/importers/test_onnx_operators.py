@@ -384,3 +384,30 @@ def test_where_modules_are_known_operators_say_so(tmp_path: Path) -> None:
     graph = graph_of(nodes, tmp_path)
     assert [op.block for op in graph.operators] == ["layer1.0.pool", "layer2.pool"]
     assert not any(detailed(op) for op in graph.operators)
+
+
+def test_a_padding_that_is_put_together_from_pieces(tmp_path: Path) -> None:
+    """As paddle2onnx writes it: its own order of sides, split, and joined in ONNX's."""
+    weights = {"sides": np.array([1, 0, 2, 3]), "none": np.zeros(2, np.int64)}
+    nodes = [
+        node("Split", "sides", "left right top bottom", axis=0, num_outputs=4),
+        node("Concat", "none top left none bottom right", "pads", axis=0),
+        node("Pad", "x pads", "h"),
+        node("Relu", "h", "y"),
+    ]
+    graph = graph_of(nodes, tmp_path, weights)
+    assert graph.tensors["y"].shape == (2, 4, 7 + 2 + 3, 9 + 1)
+    assert kinds(graph) == [["pad", "relu"]]
+    assert not graph.parameter_count
+
+
+def test_maps_that_are_split_are_no_numbers(tmp_path: Path) -> None:
+    """A table of whole numbers whose pieces are read by data: it is cut where it is read."""
+    weights = {"table": np.arange(12).reshape(6, 2)}
+    nodes = [
+        node("Split", "table", "a b", axis=0, num_outputs=2),
+        node("Cast", "a", "c", to=1),
+        node("MatMul", "x c", "y"),
+    ]
+    graph = graph_of(nodes, tmp_path, weights, inputs={"x": [5, 3]})
+    assert (graph.macs, graph.tensors["y"].shape) == (5 * 3 * 2, (5, 2))

@@ -182,3 +182,80 @@ def test_broken_bytes_never_do_more_than_say_so(tmp_path: Path) -> None:
             said.append(str(error))
     assert len(said) > 30
     assert all(text.startswith(str(path)) and "\n" not in text for text in said)
+
+
+def dilated_net(signed: bool = True) -> TfliteWriter:
+    """A dilated convolution as the converter writes it of a model whose batch is open.
+
+    A quantiser's tensors are not `signed`: they have no signature.
+    """
+    w = TfliteWriter()
+
+    def tensor(*shape: int, name: str) -> int:
+        more = {"signature": (-1, *shape[1:])} if signed or name in "xy" else {}
+        return w.tensor(shape, name=name, **more)
+
+    block, zeros = w.numbers((2, 2)), w.tensor((2, 2), "int32", np.zeros((2, 2), np.int32))
+    x = tensor(1, 8, 6, 2, name="x")
+    cut = w.operator("SPACE_TO_BATCH_ND", [x, block, zeros], [tensor(1, 4, 3, 2, name="cut")])
+    conv = w.operator(
+        "CONV_2D",
+        [cut, w.weight((5, 3, 3, 2))],
+        [tensor(1, 2, 1, 5, name="conv")],
+        "Conv2DOptions",
+        Padding=VALID,
+        StrideH=1,
+        StrideW=1,
+    )
+    act = w.operator("LOGISTIC", [conv], [tensor(1, 2, 1, 5, name="act")])
+    ends = [act, block, zeros]
+    w.inputs, w.outputs = (
+        [x],
+        [w.operator("BATCH_TO_SPACE_ND", ends, [tensor(1, 4, 2, 5, name="y")])],
+    )
+    return w
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_an_open_batch_is_cut_into_more_images(tmp_path: Path, signed: bool) -> None:
+    """The file says one image for each tensor; LiteRT runs four where the map is cut in four."""
+    path = dilated_net(signed).save(tmp_path / "dilated.tflite")
+    graph = sp.load(path, granularity="aten")
+    images = {name: t.shape[0] for name, t in graph.tensors.items() if t.kind != "parameter"}
+    assert images == {"x": 1, "cut": 4, "conv": 4, "act": 4, "y": 1}
+    assert graph.macs == 4 * 2 * 1 * 5 * 3 * 3 * 2
+    assert graph.size_bytes("cut") == graph.size_bytes("x")
+    plan = sp.plan(sp.load(path), budget="MP")
+    sp.check(plan)
+    if signed:
+        assert sp.execute(plan, path).max_abs_error == 0
+
+
+def test_sizes_that_are_computed_when_it_runs_are_refused(tmp_path: Path) -> None:
+    """In the file they are one, whatever they come to be."""
+    w = TfliteWriter()
+    x = w.tensor((2, 6), "bool", name="x")
+    found = w.tensor((1, 2), "int64", name="places", signature=(-1, 2))
+    w.inputs, w.outputs = [x], [w.operator("WHERE", [x], [found])]
+    with pytest.raises(sp.BadInput, match=r"operator 0 \(WHERE\) computes the size of 'places'"):
+        sp.load(w.save(tmp_path / "where.tflite"))
+    w = TfliteWriter()
+    x = w.tensor((1, 3), name="x", signature=(-1, 3))
+    amounts = w.operator("SHAPE", [x], [w.tensor((2,), "int32", name="s")], "ShapeOptions")
+    padded = w.tensor((1, 1), name="padded", signature=(-1, -1))
+    w.inputs, w.outputs = [x], [w.operator("PAD", [x, amounts], [padded])]
+    with pytest.raises(sp.BadInput, match=r"operator 1 \(PAD\) computes the size of 'padded'"):
+        sp.load(w.save(tmp_path / "pad.tflite"))
+
+
+def test_what_begins_as_zeros_for_an_open_batch_is_read(tmp_path: Path) -> None:
+    """Its open axis is that of the input, by its shape."""
+    w = TfliteWriter()
+    x = w.tensor((1, 3), name="x", signature=(-1, 3))
+    shape = w.operator("SHAPE", [x], [w.tensor((2,), "int32", name="s")], "ShapeOptions")
+    zero = w.tensor((), "float32", np.zeros((), np.float32))
+    zeros = w.operator("FILL", [shape, zero], [w.tensor((1, 3), name="z", signature=(-1, 3))])
+    w.inputs = [x]
+    y = w.tensor((1, 3), name="y", signature=(-1, 3))
+    w.outputs = [w.operator("ADD", [x, zeros], [y], "AddOptions")]
+    assert sp.load(w.save(tmp_path / "zeros.tflite")).tensors["y"].shape == (1, 3)

@@ -142,6 +142,9 @@ class TfliteWriter:
         if self.open_batch and tensor["data"] is None and tensor["shape"]:
             more["ShapeSignature"] = _ints(b, (-1, *tensor["shape"][1:]))
             more["HasRank"] = True
+        if "signature" in tensor:  # -1 for each axis that is open
+            more["ShapeSignature"] = _ints(b, tensor["signature"])
+            more["HasRank"] = True
         if "sparsity" in tensor:
             more["Sparsity"] = _sparsity(b, *tensor["sparsity"])
         return _table(

@@ -51,7 +51,8 @@ class TfliteTensor:
 
     `data` are the bytes in the file of a constant, from and to, `external` says that they lie in
     another file; `scales` and `zeros` quantise it, along `axis` where they are several. `sparsity`
-    is the file's table of one that is stored so.
+    is the file's table of one that is stored so. `signature` has -1 for each axis whose size the
+    file leaves open, and in `shape` that is one; it is empty where none is.
     """
 
     number: int
@@ -65,6 +66,12 @@ class TfliteTensor:
     zeros: tuple[int, ...] = ()
     axis: int = 0
     external: bool = False
+    signature: tuple[int, ...] = ()
+
+    @property
+    def open_axes(self) -> int:
+        """How many axes the file leaves open."""
+        return self.signature.count(-1)
 
     @property
     def constant(self) -> bool:
@@ -280,6 +287,7 @@ class _Reader:
             zeros,
             axis,
             external=_whole_of(tensor, 24) > 0,
+            signature=self._numbers(tensor, "ShapeSignature"),
         )
 
     def _operator(self, number: int, operator: Any, count: int) -> TfliteOperator:

@@ -118,11 +118,13 @@ class SubgraphReader:
 
     def read(self) -> FoundCalls:
         from planners.importers.tflite.inlined import inlined
+        from planners.importers.tflite.open_axes import sized
         from planners.importers.tflite.values import values_of
         from planners.importers.torch.said import CallWriter
 
         graph = inlined(self.file)
         self._check_order(graph)
+        graph = sized(self.file, graph)
         values = values_of(self.file, graph)
         ahead = dict(self._next_values(graph, values))
         writer = CallWriter(values)
