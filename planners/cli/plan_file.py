@@ -18,19 +18,22 @@ from planners.core.registry import OVERLAP
 
 @app.command()
 def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
-    """Replay a plan on symbolic bytes and compare it with its claims, and with its layout."""
+    """Replay a plan on symbolic bytes and compare it with its claims and its layout; names what is
+    not compared."""
     made = sp.Plan.load(plan_file)
     report = sp.check(made)
+    # What a command has no need of is not loaded.
+    from planners.simulator.claimed import not_compared
+
     if made.planner == OVERLAP or made.details.pool:
-        from planners.overlap.emit.saved import (
-            proven_layout,  # numpy, which most commands do not need
-        )
+        from planners.overlap.emit.saved import proven_layout
 
         proven_layout(made)
     names = (
         "traffic_bytes compulsory_bytes noncompulsory_bytes peak_bytes extent_bytes instructions"
     )
     facts = {"valid": True} | {name: getattr(report, name) for name in names.split()}
+    facts["not_compared"] = ", ".join(not_compared(made))
     CommandAnswer(as_json).give(facts, print_table(facts))
 
 

@@ -76,7 +76,8 @@ _figures = Last[CheckReport](most=16)
 
 
 def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
-    """Replay a plan and compare what it does with what its planner claims.
+    """Replay a plan and compare what it does with what its planner claims: bytes, and seconds and
+    joules where it claims any. `planners.simulator.claimed` has what is not compared.
 
     `progress` is called from time to time with the current step; its answer is ignored. Raises
     `InvalidPlan` with the step, the address and the reason.
@@ -84,6 +85,10 @@ def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
     onchip = _onchip_bytes(plan)
     report = replay(plan.graph, plan.program, progress, plan.machine)
     _check_claims(plan, report, onchip)
+    # It times a program, which is checked here.
+    from planners.simulator.claimed import require_claimed
+
+    require_claimed(plan, report)
     return report
 
 

@@ -90,11 +90,6 @@ def drawn(seed: int) -> tuple[dict[str, Drawn], dict[str, Any]]:
         rows = [rng.choice([2, 8, 64]) for _ in range(count)]
         return [torch.zeros(n, 4) for n in rows]
 
-    kept = buffers()
-    methods = {"forward": Drawn("kept", kept, drawn_steps(rng, len(kept)))}
-    if rng.random() < 0.35:  # Buffers of one name are one to the exporter.
-        name, other = ("kept", kept) if rng.random() < 0.4 else ("own", buffers())
-        methods["other"] = Drawn(name, other, drawn_steps(rng, len(other)))
     settings = {
         "shared": rng.random() < 0.5,
         "reinplace": rng.random() < 0.4,
@@ -104,6 +99,13 @@ def drawn(seed: int) -> tuple[dict[str, Drawn], dict[str, Any]]:
         "outputs": rng.random() < 0.8,
         "xnnpack": rng.random() < 0.3,
     }
+    kept = buffers()
+    methods = {"forward": Drawn("kept", kept, drawn_steps(rng, len(kept)))}
+    if rng.random() < 0.35:  # Where it is told to, the exporter takes buffers of one name for one.
+        name, other = ("kept", kept) if rng.random() < 0.4 else ("own", buffers())
+        if not settings["shared"]:
+            other = [buffer.clone() for buffer in other]
+        methods["other"] = Drawn(name, other, drawn_steps(rng, len(other)))
     return methods, settings
 
 

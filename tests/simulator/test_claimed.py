@@ -1,0 +1,105 @@
+"""Numbers beside the bytes: what `check` compares, and what it says that it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import planners as sp
+from tests.overlap.random_nets import random_net
+from tests.plans import plan_of
+from tests.simulator.forged_numbers import accepted
+
+GRAPH = random_net(3, 5)[0]
+EVERYTHING = sum(GRAPH.size_bytes(tensor) for tensor in GRAPH.tensors)
+BOUND = {"claims.bound_bytes", "claims.plan_s"}
+LATENCY = {*BOUND, "claims.objective_bytes", "details.latency.bound_s"}
+POOL = {
+    *BOUND,
+    "details.front[].ram_bytes",
+    "details.front[].extra_macs",
+    "details.modulos",
+    "details.layout.runs[].channels",
+    "details.layout.runs[].rows",
+}
+LAYER = "details.streaming.layers[]"
+STREAMED = {
+    *BOUND,
+    "details.streaming.slices",
+    "details.streaming.front[][]",
+    "details.streaming.bound_s",
+    *(f"details.streaming.band.{name}" for name in ("draws", "least_s", "largest_s")),
+    # Of layers without parameters, which are not loaded.
+    *(f"{LAYER}.{name}" for name in ("read_s", "copy_s")),
+    *(
+        f"{LAYER}.{name}.{ring}"
+        for name in ("waits", "offsets")
+        for ring in ("shared", "cpu", "gpu")
+    ),
+}
+OF_OTHERS = ("value", "offchip_bytes", "extent_bytes", "bound", "seconds", "limit_s")
+BEST = {
+    *LATENCY,
+    "details.auto[].options.slices",
+    *(f"details.auto[].{name}" for name in OF_OTHERS),
+    "details.best_of_all.floor",
+    "details.best_of_all.forms",
+}
+"""Names of numbers that pass whatever is written: what only the planner knows."""
+
+
+@pytest.mark.parametrize(
+    ("planner", "options", "passes"),
+    [
+        ("cosma", {}, BOUND),
+        ("cosma", {"objective": "latency"}, LATENCY),
+        ("fusion", {"objective": "latency"}, LATENCY),
+        ("overlap", {}, POOL),
+        ("streaming", {}, STREAMED),
+        ("streaming", {"spread": 0.2, "draws": 20, "pipeline": "async"}, STREAMED),
+        ("joined", {"time_limit": 1.0}, LATENCY),
+        ("auto", {"objective": "energy", "processes": 1}, BEST),
+    ],
+)
+def test_a_number_that_the_program_decides_is_compared(
+    planner: str, options: dict[str, Any], passes: set[str]
+) -> None:
+    plan = plan_of(GRAPH, planner, EVERYTHING, **options)
+    assert {name for name, _ in accepted(plan)} - passes == set()
+
+
+def edited(plan: sp.Plan, *path: str, value: Any) -> sp.Plan:
+    data = plan.to_json()
+    at = data
+    for name in path[:-1]:
+        at = at[name]
+    at[path[-1]] = value
+    return sp.Plan.from_json(data)
+
+
+def test_seconds_are_those_of_the_program() -> None:
+    plan = plan_of(GRAPH, "cosma", EVERYTHING, objective="latency")
+    assert plan.details.latency is not None
+    seconds = plan.details.latency.seconds
+    assert seconds == sp.simulate(plan).makespan_s
+    for other in (seconds / 2, 0.0, -1.0):
+        forged = edited(plan, "details", "latency", "seconds", value=other)
+        with pytest.raises(sp.InvalidPlan, match=r"latency.seconds: the plan claims"):
+            sp.check(forged)
+
+
+def test_a_bound_is_no_more_than_what_it_bounds() -> None:
+    plan = plan_of(GRAPH, "cosma", EVERYTHING, objective="latency")
+    forged = edited(plan, "details", "latency", "bound_s", value=1.0)
+    with pytest.raises(sp.InvalidPlan, match=r"latency.bound_s: 1 is claimed to be no more than"):
+        sp.check(forged)
+
+
+def test_options_that_contradict_the_program() -> None:
+    plan = plan_of(GRAPH, "cosma", EVERYTHING)
+    with pytest.raises(sp.InvalidPlan, match="weights are 'counted', and the program leaves them"):
+        sp.check(edited(plan, "options", "weights", value="counted"))
+    streamed = plan_of(GRAPH, "streaming", EVERYTHING, pipeline="2s")
+    with pytest.raises(sp.InvalidPlan, match="pipeline is 'seq', the plan streams with '2s'"):
+        sp.check(edited(streamed, "options", "pipeline", value="seq"))
