@@ -138,7 +138,7 @@ def _made(task: Task, problem: FormProblem, tell: ProgressCallback | None) -> Pl
     if task.form.least:
         try:
             return function(graph, machine, 1, settings, tell)
-        except BudgetTooSmall as error:
-            if error.need_bytes <= budget:
+        except (BudgetTooSmall, NoPlanFound) as error:
+            if error.need_bytes is not None and error.need_bytes <= budget:
                 budget = error.need_bytes
     return function(graph, machine, budget, settings, tell)

@@ -41,7 +41,7 @@ from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.progress import Clock, ProgressCallback
-from planners.core.registry import COSMA, JOINED
+from planners.core.registry import COSMA, FUSION, JOINED
 from planners.core.registry import planner as find_planner
 from planners.core.services import BEST_OF_PLANNERS
 from planners.core.units import format_quantity
@@ -106,7 +106,7 @@ def plan(
     in_place = aim.floors.weights == IN_PLACE
     hopeless = None if machine.slower else one_element(graph, budget_bytes, in_place=in_place)
     if hopeless is not None and not others:
-        raise hopeless
+        raise _with_need(hopeless, graph, machine, budget_bytes)
     size = min(budget_bytes, machine.scratchpad_bytes) if machine.slower else budget_bytes
     known = begun(chosen.begin, aim, size, wishes, clock)
     if known is not None and _met(known.value, aim):
@@ -133,7 +133,8 @@ def plan(
     other, why_none = known, None
     if others and not (own is not None and _met(own.value, aim)):
         try:
-            asked = _asked(graph, machine, budget_bytes, aim, chosen, clock)
+            bound = hopeless.need_bytes if hopeless else 0
+            asked = _asked(graph, machine, budget_bytes, aim, chosen, clock, bound)
             if other is None or aim.better(asked.value, other.value):
                 other = asked
         except SpillwayError as error:
@@ -173,6 +174,20 @@ def _in_orders(builder: JoinedBuilder) -> Iterator[JoinedBuilder]:
         yield other
 
 
+def _with_need(
+    error: BudgetTooSmall, graph: Graph, machine: Machine, budget_bytes: int
+) -> BudgetTooSmall:
+    """The same with bytes that have a plan, those of fused groups: what one element reads has
+    none."""
+    try:
+        find_planner(FUSION).plan(graph, machine, budget_bytes, {"time_limit": LEAST_S}, None)
+    except BudgetTooSmall as other:
+        need = max(error.need_bytes, other.need_bytes)
+        remedy = f"{error.remedy}; fused groups have a plan in {need}"
+        return BudgetTooSmall(need, budget_bytes, error.operator, error.tensors, remedy)
+    return error
+
+
 def _none(builder: JoinedBuilder) -> SpillwayError:
     """Why there is no plan where the other planners are not asked."""
     if builder.fused.conflict is not None:
@@ -205,8 +220,12 @@ def _asked(
     aim: Aim,
     chosen: JoinedOptions,
     clock: Clock,
+    bound_bytes: int,
 ) -> OtherPlan:
-    """The best plan of the other planners, in the time that is left. Raises `SpillwayError`."""
+    """The best plan of the other planners, in the time that is left. Raises `SpillwayError`.
+
+    No plan of any planner needs less than `bound_bytes`.
+    """
     weights = aim.floors.weights
     try:
         if machine.slower:  # Only one of them plans in several memories.
@@ -220,7 +239,7 @@ def _asked(
         if type(error) is not BudgetTooSmall:
             raise
         what = (error.have_bytes, error.operator, error.tensors)
-        raise refusal(error.need_bytes, 0, *what, OTHERS_NEED) from error
+        raise refusal(error.need_bytes, bound_bytes, *what, OTHERS_NEED) from error
     trace = simulate(plan) if aim.simulated else None
     value = aim.value(plan, trace)
     if machine.slower:  # What it claims is of its own aim.

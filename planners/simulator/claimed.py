@@ -163,9 +163,11 @@ def _of_layers(plan: Plan, streamed: StreamedParameters, trace: Trace) -> Iterat
             if took := [moved.seconds for moved in came if moved.way == way]:
                 yield _Claimed(f"{name}.{way}", getattr(layer, way), sum(took))
         for ring, offset in layer.offsets.items():
-            there = [m.target.offset for m in came if m.target.memory == _RINGS[ring]]
-            if there:
-                yield _Claimed(f"{name}.offsets.{ring}", offset, min(o or 0 for o in there))
+            # Addresses may go round twice: the layer begins where one of its pieces does.
+            at = offset % max(1, streamed.rings[ring])
+            there = {m.target.offset or 0 for m in came if m.target.memory == _RINGS[ring]}
+            if there and at not in there:
+                yield _Claimed(f"{name}.offsets.{ring}", offset, min(there))
         number += 1
     yield _Claimed("streaming.layers", len(streamed.layers), number)
 

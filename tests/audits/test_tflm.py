@@ -32,8 +32,8 @@ def chain(sizes: list[int], dtype: str = "int8") -> TfliteWriter:
     return w
 
 
-def with_offsets(w: TfliteWriter, offsets: list[int], version: int = 1) -> TfliteWriter:
-    numbers = [version, 0, len(offsets), *offsets]
+def with_offsets(w: TfliteWriter, offsets: list[int]) -> TfliteWriter:
+    numbers = [1, 0, len(offsets), *offsets]
     w.metadata[METADATA] = np.array(numbers, "<i4").tobytes()
     return w
 
@@ -57,15 +57,11 @@ def test_offsets_of_the_file_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "version", "words"),
-    [
-        ([0, 0], 1, "2 offsets for 3 tensors"),
-        ([0, 0, 0], 7, "not of version 1"),
-        ([0, -16, 0], 1, "cannot lie at -16"),
-    ],
+    ("offsets", "words"),
+    [([0, 0], "2 offsets for 3 tensors"), ([0, -16, 0], "cannot lie at -16")],
 )
-def test_broken_offsets(offsets: list[int], version: int, words: str, tmp_path: Path) -> None:
-    path = with_offsets(chain([32, 32, 32]), offsets, version).save(tmp_path / "net.tflite")
+def test_broken_offsets(offsets: list[int], words: str, tmp_path: Path) -> None:
+    path = with_offsets(chain([32, 32, 32]), offsets).save(tmp_path / "net.tflite")
     with pytest.raises(BadInput, match=words):
         read_tflm(path)
 

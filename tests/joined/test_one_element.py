@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.core.errors import BudgetTooSmall, SpillwayError
+from planners.core.errors import BudgetTooSmall
 from planners.joined.one_element import read_bytes
 from tests.cases import cases
 from tests.joined.test_planner import ALONE
@@ -39,11 +39,8 @@ def test_plans_of_least_memory_hold_what_an_element_reads(seed: int) -> None:
         options = {"weights": "counted", "time_limit": 1} | (ALONE if planner == "joined" else {})
         try:
             plan = sp.plan(graph, planner, 1, **options)
-        except BudgetTooSmall as error:
-            try:
-                plan = sp.plan(graph, planner, error.need_bytes, **options)
-            except SpillwayError:  # What joined needs is not all that it needs.
-                continue
+        except (BudgetTooSmall, sp.NoPlanFound) as error:
+            plan = sp.plan(graph, planner, error.need_bytes or 1, **options)
         assert most_bytes(graph) <= plan.claims.peak_bytes
 
 
@@ -55,8 +52,11 @@ def test_where_an_element_does_not_fit_none_is_sought(weights: str) -> None:
     assert most_bytes(graph, in_place=weights == "in-place") == whole
     with pytest.raises(BudgetTooSmall, match="one element of what it writes") as refused:
         sp.plan(graph, "joined", whole - 1, weights=weights, time_limit=600, others=False)
-    assert (refused.value.operator, refused.value.need_bytes) == (turned.name, whole)
-    assert sp.plan(graph, "joined", 3 * whole, weights=weights, time_limit=4).claims.peak_bytes
+    assert refused.value.operator == turned.name
+    need = refused.value.need_bytes  # And there is no room for what is written.
+    assert whole <= need <= 3 * whole
+    plan = sp.plan(graph, "joined", need, weights=weights, time_limit=4, others=False)
+    assert plan.claims.extent_bytes <= need
 
 
 def test_sums_of_several_parts_read_less_than_an_element_does() -> None:

@@ -222,9 +222,11 @@ def test_what_cannot_be_is_said() -> None:
         sp.plan(graph, "joined", 10, time_limit=1, parameters=True)
     with pytest.raises(sp.BudgetTooSmall, match="one element of what it writes") as refused:
         sp.plan(graph, "joined", 10, time_limit=1, **ALONE)
-    read = refused.value.need_bytes  # And there is no room for what is written.
-    with pytest.raises(sp.BudgetTooSmall, match="fused groups need that"):
-        sp.plan(graph, "joined", read, time_limit=1, **ALONE)
+    need = refused.value.need_bytes
+    with pytest.raises(sp.NoPlanFound, match="fused groups need that") as unknown:
+        sp.plan(graph, "joined", need - 1, time_limit=1, **ALONE)
+    assert unknown.value.need_bytes == need
+    assert sp.plan(graph, "joined", need, time_limit=1, **ALONE).claims.extent_bytes <= need
     plan = sp.plan(graph, "joined", 9000, time_limit=2, others=False, weights="left-out")
     assert "counted" in plan.notes[-1]
 
@@ -335,8 +337,8 @@ def test_a_sweep_goes_on_where_a_search_finds_nothing(monkeypatch: pytest.Monkey
     asked = ["joined:others=false", "fusion"]
     table = sp.sweep([graph_of()], asked, ["9000"], weights="counted", time_limit=1.0)
     first, second = table.sort_values("planner", ascending=False).to_dict("records")
-    assert first["status"] == "failed"
-    assert "NoPlanFound" in first["reason"]
+    assert first["status"] == "none found"
+    assert "no way to run this network was found" in first["reason"]
     assert second["makespan_s"]
 
 

@@ -176,10 +176,14 @@ def test_quicker_than_segments(name: str, side: int, budget: int | str) -> None:
     assert any("is not proven" in note for note in quick.notes)
 
 
-def test_an_operator_too_large_is_found_at_once() -> None:
+def test_an_operator_too_large_names_a_need_that_has_a_plan() -> None:
     graph = sp.load("resnet18", input_shape=(1, 3, 64, 64))
-    with pytest.raises(sp.BudgetTooSmall, match="overlap needs at least 12288 bytes"):
-        sp.plan(graph, "overlap", 12_000, objective="latency")
+    with pytest.raises(sp.BudgetTooSmall, match="the least RAM by overlap is") as refused:
+        sp.plan(graph, "overlap", 12_000, objective="latency", time_limit=1)
+    need = refused.value.need_bytes
+    assert need >= 12_288  # of an operator alone
+    plan = sp.plan(graph, "overlap", need, objective="latency", time_limit=1)
+    assert plan.claims.extent_bytes <= need
 
 
 def test_segments_by_a_rule_are_refused() -> None:

@@ -9,7 +9,6 @@ import torch
 
 import planners as sp
 from planners.core.details.pool import KernelRun
-from planners.core.errors import BadInput
 from planners.overlap.emit.count import effort, instructions
 from tests.importers.few_blocks import few_blocks
 
@@ -68,5 +67,6 @@ def _by_pixel(runs: tuple[KernelRun, ...]) -> tuple[KernelRun, ...]:
 
 def test_a_program_that_nothing_makes_short_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 100)
-    with pytest.raises(BadInput, match=r"about \d.* instructions, more than the 100 .*latency"):
+    words = r"about \d.* instructions, more than the 100 .*latency"
+    with pytest.raises(sp.NoPlanFound, match=words):
         sp.plan(sp.load("mcunet_in0"), "overlap", "MR", objective="ram")

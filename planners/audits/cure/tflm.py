@@ -25,6 +25,7 @@ from planners.audits.readers.tflm import (
     greedy,
     scratch_buffers,
 )
+from planners.audits.readers.tflm_refused import require_runs
 from planners.core.errors import BadInput
 from planners.core.files import write_bytes
 from planners.importers.tflite.file import BROKEN, TfliteFile, read_tflite
@@ -78,7 +79,8 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
         raise BadInput(
             f"{file.path} has {count} subgraphs: its lifetimes do not say what they may share"
         )
-    tensors = buffers(file)
+    require_runs(file)
+    tensors = buffers(file, {})
     if not tensors:
         raise BadInput(f"{file.path}: its operators hand nothing on: there is nothing to place")
     try:
@@ -127,7 +129,7 @@ def _head(placed: Sequence[ForeignTensor]) -> int:
 
 def _used(file: TfliteFile, offsets: Mapping[str, int], allowed: Overlaps) -> tuple[str, ...]:
     """The kernels whose outputs do lie over inputs."""
-    tensors = {t.id: t for t in buffers(file)}
+    tensors = {t.id: t for t in buffers(file, {})}
     kinds = set()
     for made, source in (*allowed.distances, *allowed.same.items()):
         a, b = offsets[made], offsets[source]

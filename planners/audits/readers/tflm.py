@@ -3,9 +3,9 @@
 The runtime has one arena. Its *head* holds what comes and goes: inputs, outputs and what operators
 hand on, each from the operator that makes it to the last that reads it, and what kernels need for
 themselves while they run, in multiples of 16 bytes.
-Where a file has an `OfflineMemoryAllocation`, the tensors that it places lie there; all others are
-placed by the runtime's greedy planner: the largest first, of equals the last, each at the lowest
-address where it fits between those that are live with it
+Where a file has an `OfflineMemoryAllocation`, the tensors that it places lie there, variables too;
+all others are placed by the runtime's greedy planner: the largest first, of equals the last, each
+at the lowest address where it fits between those that are live with it
 (tensorflow/tflite-micro: `greedy_memory_planner.cc`, `micro_allocation_info.cc`).
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.readers.tflm_graph import graph_of
+from planners.audits.readers.tflm_refused import NOT_THERE, kernels_missing, require_runs
 from planners.audits.readers.tflm_scopes import Scopes
 from planners.audits.readers.tflm_scratch import scratch_sizes
 from planners.core.element_types import BITS
@@ -30,7 +31,7 @@ TOOL = "TensorFlow Lite Micro"
 ARENA = "arena"
 ALIGNMENT = 16
 METADATA = "OfflineMemoryAllocation"
-VERSION = 1
+VERSION = 1  # written; the runtime reads neither it nor the subgraph behind it
 BY_RUNTIME = -1
 
 
@@ -39,13 +40,17 @@ def read_tflm(path: str | Path) -> ForeignPlan:
     file = read_tflite(path)
     if any(t.external for each in file.subgraphs for t in each.tensors):
         raise BadInput(f"{path} has weights in a file of their own, which {TOOL} does not read")
-    tensors, given = buffers(file), offline_offsets(file)
+    require_runs(file)
+    given = offline_offsets(file)
+    tensors, state = buffers(file, given), variables(file, given)
     scratch, unknown = scratch_buffers(file)
     placed = greedy((*tensors, *scratch), given)
     scopes = Scopes.of(file)
     steps = tuple(scopes.names)
     if any(t.lower == len(steps) for t in tensors):
         steps = (*steps, "never")
+    # The runtime has it live until it is last read, and then forgets that it stays.
+    placed = tuple(replace(t, lower=0, upper=len(steps)) if t.id in state else t for t in placed)
     head = max((t.stop for t in placed), default=0)
     return ForeignPlan(
         TOOL,
@@ -55,7 +60,7 @@ def read_tflm(path: str | Path) -> ForeignPlan:
         own_peak={ARENA: head},
         graph=graph_of(file, tensors) if len(scopes.names) == len(scopes.ran) + 1 else None,
         first_step=1,
-        notes=tuple(_notes(tensors, given, scratch, unknown)),
+        notes=(*_notes(tensors, given, scratch, unknown), *_missing(file)),
     )
 
 
@@ -83,12 +88,26 @@ def _notes(
         )
 
 
-def buffers(file: TfliteFile) -> tuple[ForeignTensor, ...]:
+def _missing(file: TfliteFile) -> Iterator[str]:
+    if missing := kernels_missing(file):
+        yield f"{NOT_THERE}: {', '.join(missing)}; its own may ask for scratch too"
+
+
+def variables(file: TfliteFile, given: Mapping[str, int]) -> set[str]:
+    """The variables that a file's plan has given an offset, by number over all subgraphs."""
+    every = (tensor for each in file.subgraphs for tensor in each.tensors)
+    named = {str(number): tensor.variable for number, tensor in enumerate(every)}
+    return {n for n, offset in given.items() if offset != BY_RUNTIME and named.get(n)}
+
+
+def buffers(file: TfliteFile, given: Mapping[str, int]) -> tuple[ForeignTensor, ...]:
     """What the head holds, from the step that makes it (0: the inputs) to the last that reads it.
 
-    Constants stay in the file, and variables at the arena's other end. What no operator touches
-    has its place too, in a step of its own behind all others.
+    Constants stay in the file, and variables at the arena's other end unless the file's plan has
+    `given` them an offset. What no operator touches has its place too, in a step of its own behind
+    all others.
     """
+    state = variables(file, given)
     scopes = Scopes.of(file)
     end, held = scopes.now, []
     every = (
@@ -97,7 +116,8 @@ def buffers(file: TfliteFile) -> tuple[ForeignTensor, ...]:
         for n, tensor in enumerate(each.tensors)
     )
     for number, (*at, tensor) in enumerate(every):
-        size = _size(file, tensor) if tensor.data is None and not tensor.variable else 0
+        comes = tensor.data is None and (not tensor.variable or str(number) in state)
+        size = _size(file, tensor) if comes else 0
         if not size:
             continue
         lower, upper = end + 1, end + 2
@@ -142,7 +162,7 @@ def offline_offsets(file: TfliteFile) -> Mapping[str, int]:
 
     Those of several subgraphs are one behind the other, as the runtime reads them since 2022
     (tflite-micro's #1195; before, it read the first's for each).
-    Raises `BadInput` for metadata of another version or length.
+    Raises `BadInput` for metadata of another length.
     """
     if METADATA not in file.metadata:
         return {}
@@ -150,8 +170,8 @@ def offline_offsets(file: TfliteFile) -> Mapping[str, int]:
     if (stop - start) % 4:
         raise BadInput(f"{file.path}: its {METADATA} is no list of numbers of four bytes")
     numbers = np.frombuffer(file.data[start:stop], "<i4").tolist()
-    if len(numbers) < 3 or numbers[0] != VERSION:
-        raise BadInput(f"{file.path}: its {METADATA} is not of version {VERSION}")
+    if len(numbers) < 3:
+        raise BadInput(f"{file.path}: its {METADATA} has no number of tensors")
     count = sum(len(graph.tensors) for graph in file.subgraphs)
     if numbers[2] != len(numbers) - 3 or numbers[2] != count:
         raise BadInput(

@@ -82,6 +82,11 @@ def _reduction(inputs: Operands, outputs: Operands, *, sums: bool) -> list[int]:
     return [count * WORD_BYTES for count in words]
 
 
+def _counts_of_axes(inputs: Operands, outputs: Operands) -> list[int]:
+    """Elements along the axes of what is read, and of what is written."""
+    return 2 * [len(_operand(inputs, 0).shape) * WORD_BYTES]
+
+
 def _addresses(inputs: Operands, outputs: Operands) -> list[int]:
     return [len(inputs) * POINTER_BYTES]
 
@@ -92,7 +97,8 @@ ASKED: Mapping[str, Asked] = {
     "SVDF": _svdf,
     "TRANSPOSE_CONV": _transposed_convolution,
     **dict.fromkeys(("MEAN", "SUM"), partial(_reduction, sums=True)),
-    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), partial(_reduction, sums=False)),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN", "REDUCE_ALL"), partial(_reduction, sums=False)),
+    "MIRROR_PAD": _counts_of_axes,
     "ADD_N": _addresses,
 }
 """All others ask for none."""

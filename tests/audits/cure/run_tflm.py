@@ -1,5 +1,8 @@
 """Files in TensorFlow Lite Micro's interpreter: a line of JSON for each, its head and outputs.
 
+Runs follow each other, so that state goes from one to the next. A file that it refuses has the
+error in place of that.
+
 python run_tflm.py INPUTS FILE...
 """
 
@@ -49,6 +52,8 @@ def drawn(rng: np.random.Generator, detail: Any) -> np.ndarray:
     kind = np.dtype(detail["dtype"])
     if kind.kind == "f":
         return rng.standard_normal(detail["shape"]).astype(kind)
+    if kind.kind == "b":
+        return rng.random(detail["shape"]) < 0.5
     limits = np.iinfo(kind)
     return rng.integers(limits.min, limits.max + 1, detail["shape"]).astype(kind)
 
@@ -63,7 +68,6 @@ def run(path: str, count: int) -> dict[str, Any]:
     outputs = range(len(details(interpreter.get_output_details)))
     rng, digests = np.random.default_rng(0), []
     for _ in range(count):
-        interpreter.reset()
         for number, detail in enumerate(inputs):
             interpreter.set_input(drawn(rng, detail), number)
         interpreter.invoke()
@@ -74,4 +78,7 @@ def run(path: str, count: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     for name in sys.argv[2:]:
-        print(json.dumps(run(name, int(sys.argv[1]))))
+        try:
+            print(json.dumps(run(name, int(sys.argv[1]))), flush=True)
+        except RuntimeError as error:  # It refuses the file.
+            print(json.dumps({"refused": str(error)}), flush=True)

@@ -135,7 +135,7 @@ def test_shorter_distances_lose_bytes(tmp_path: Path) -> None:
     failed = shortened = 0
     for seed in range(12):
         file = saved(drawn(seed), tmp_path)
-        tensors = buffers(file)
+        tensors = buffers(file, {})
         allowed = overlaps(file, tensors)
         for pair, d in allowed.distances.items():
             if d < ALIGNMENT:
@@ -163,7 +163,7 @@ def test_the_extent_is_the_least_of_all_addresses(tmp_path: Path) -> None:
     compared = 0
     for seed in range(60):
         file = saved(drawn(seed, operators=1), tmp_path)
-        tensors = buffers(file)
+        tensors = buffers(file, {})
         sizes = [t.size_bytes // ALIGNMENT for t in tensors]
         allowed = overlaps(file, tensors)
         found = overlapping(tensors, allowed)
@@ -183,7 +183,7 @@ def test_the_extent_is_the_least_of_all_addresses(tmp_path: Path) -> None:
 
 def test_apart_is_apart(tmp_path: Path) -> None:
     file = saved(NETWORKS["residual"](), tmp_path)
-    tensors = buffers(file)
+    tensors = buffers(file, {})
     placed = apart(tensors, 5.0)
     check(tensors, placed.offsets, Overlaps({}, {}))
     over = overlapping(tensors, overlaps(file, tensors))
@@ -213,7 +213,7 @@ def test_kernels_with_unknown_scratch_are_named(tmp_path: Path) -> None:
 
 def test_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = saved(NETWORKS["residual"](), tmp_path)
-    tensors = buffers(file)
+    tensors = buffers(file, {})
     pairs = [
         (a, b)
         for k, a in enumerate(tensors)
