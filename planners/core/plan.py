@@ -14,7 +14,7 @@ from planners.core.files import read_plan_json, write_json
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.program import Program
-from planners.core.program_json import program_from_json, program_to_json
+from planners.core.program_json import program_from_json, program_to_json, whole
 from planners.core.times import GivenTimes, times_of_older
 from planners.core.units import format_bytes
 
@@ -146,7 +146,7 @@ class Plan(Displayed):
         """The plan that `to_json` wrote. Raises `BadInput` for anything else."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise BadInput(f"not a plan: expected a JSON object with format {FORMAT!r}")
-        if data.get("version") not in READABLE:
+        if isinstance(data.get("version"), bool) or data.get("version") not in READABLE:
             raise BadInput(f"plan version {data.get('version')!r} is not {VERSION} or before")
         try:
             graph = Graph.from_json(data["graph"])
@@ -155,7 +155,7 @@ class Plan(Displayed):
                 planner=str(data["planner"]),
                 graph=graph,
                 machine=Machine.from_json(data["machine"]),
-                budget_bytes=int(data["budget_bytes"]),
+                budget_bytes=whole(data["budget_bytes"]),
                 program=program_from_json(data["program"]),
                 claims=_claims_from(data["claims"]),
                 options=dict(data["options"]),

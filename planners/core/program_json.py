@@ -80,11 +80,12 @@ def program_to_json(program: Program) -> dict[str, Any]:
 @no_collection()
 def program_from_json(data: Any) -> Program:
     """The program that `program_to_json` wrote. Raises `KeyError`, `TypeError`, `ValueError`."""
-    pieces = [Piece(str(t), tuple((int(a), int(b)) for a, b in box)) for t, box in data["pieces"]]
+    boxes = [(str(t), tuple((whole(a), whole(b)) for a, b in box)) for t, box in data["pieces"]]
+    pieces = {number: Piece(*each) for number, each in enumerate(boxes)}
 
     def region(item: Any) -> Region:
         memory, offset, size = item
-        return Region(str(memory), None if offset is None else int(offset), int(size))
+        return Region(str(memory), None if offset is None else whole(offset), whole(size))
 
     def operands(items: Any) -> tuple[Operand, ...]:
         return tuple(Operand(pieces[i], region(rest)) for i, *rest in items)
@@ -94,7 +95,7 @@ def program_from_json(data: Any) -> Program:
         if name in ("load", "store"):
             piece, source, target, *more = rest
             engine, *joined = more or [""]
-            move = (int(step), pieces[piece], region(source), region(target), str(engine))
+            move = (whole(step), pieces[piece], region(source), region(target), str(engine))
             if name == "store" and not joined:
                 return Store(*move)
             if name == "store" or joined not in ([], [True]):
@@ -103,13 +104,15 @@ def program_from_json(data: Any) -> Program:
         if name == "compute":
             operator, reads, writes, macs, frees, engine, *more = rest
             sides = (operands(reads), operands(writes))
-            ends = tuple(map(int, frees))
+            ends = tuple(map(whole, frees))
             last = (_sums(more), ()) if len(more) < 2 else (None, _parts(more, len(writes)))
-            return Compute(int(step), str(operator), *sides, int(macs), ends, str(engine), *last)
+            step, macs = whole(step), whole(macs)
+            return Compute(step, str(operator), *sides, macs, ends, str(engine), *last)
         if name == "release":
-            return Release(int(step), pieces[rest[0]], region(rest[1]))
-        if name == "barrier":
-            return Barrier(int(step))
+            piece, place = rest
+            return Release(whole(step), pieces[piece], region(place))
+        if name == "barrier" and not rest:
+            return Barrier(whole(step))
         raise ValueError(f"unknown instruction {name!r}")
 
     def item(row: Any, deep: int = 0) -> Item:
@@ -133,6 +136,13 @@ def program_from_json(data: Any) -> Program:
         homes={str(k): str(v) for k, v in data["homes"].items()},
         steps=tuple(str(step) for step in data["steps"]),
     )
+
+
+def whole(number: Any) -> int:
+    """A whole number as JSON has it. Raises `ValueError` for 0.5, "1" and true."""
+    if type(number) is not int:
+        raise ValueError(f"{number!r:.60} is no whole number")
+    return number
 
 
 def _lists(moves: tuple[int | Move, ...]) -> list[Any]:

@@ -127,8 +127,9 @@ def sweep(
 
     Columns are those of `spillway plan --json`, the machine and a reason. A budget that nothing
     fits in gives a row with status `infeasible`, one for which no plan was found in the time
-    `none found`; a plan that fails, or whose worker dies, one with status `failed`. With an `executor` (any of `concurrent.futures`, or Dask's
-    `Client.get_executor(pure=False)`) the plans are made in it. `on_row` is called with each row.
+    `none found`; a plan that fails, or whose worker dies, one with status `failed`. With an
+    `executor` (any of `concurrent.futures`, or Dask's `Client.get_executor(pure=False)`) the plans
+    are made in it. `on_row` is called with each row.
     A plan for less memory is one for more: where a clock ended a search that found worse than one
     for less, the row has the plan for less, and `planned_bytes` the budget that it was made for.
     `on_row` and `resume` have rows as they were found.

@@ -234,3 +234,24 @@ def test_local_layers_can_be_free_for_comparison() -> None:
         local = op.kind == "max_pool2d" or op.groups > 1
         assert (free.staircase(1 << i)[-1].traffic_bytes == 0) == local
         assert paid.staircase(1 << i)[-1].traffic_bytes > 0
+
+
+@pytest.mark.parametrize("objective", ["traffic", "latency"])
+def test_a_map_that_nothing_reads_is_not_stored(objective: str) -> None:
+    """Also where its only operator runs in passes over channels."""
+    shapes = {"x": (1, 3, 3, 2), "dead": (1, 3, 3, 2), "end": (1, 1, 3, 2)}
+    tensors = {name: sp.Tensor(name, shape) for name, shape in shapes.items()}
+    tensors["x"] = sp.Tensor("x", shapes["x"], "input")
+    tensors["w"] = sp.Tensor("w", (3, 3, 3, 3), "parameter")
+    tensors["v"] = sp.Tensor("v", (1, 3, 1, 1), "parameter")
+    one: dict[str, tuple[int, int]] = {"stride": (1, 1), "dilation": (1, 1)}
+    wide = {"kernel": (3, 3), "padding": (1, 1), **one}
+    thin = {"kernel": (1, 1), "padding": (0, 0), **one}
+    ops = (
+        sp.Operator("wide", "conv2d", ("x",), ("dead",), ("w",), macs=486, **wide),
+        sp.Operator("last", "conv2d", ("x",), ("end",), ("v",), macs=18, **thin),
+    )
+    graph = sp.Graph("dead", tensors, ops, ("x",), ("end",))
+    for budget in (37, 80):
+        plan = sp.plan(graph, "fusion", budget, objective=objective, time_limit=0.3)
+        assert sp.check(plan).noncompulsory_bytes == plan.claims.noncompulsory_bytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
 import planners as sp
 from planners.core.progress import Clock
@@ -87,3 +88,20 @@ def test_no_bound_that_is_told_is_above_a_plan() -> None:
     bounds = [now.bound_bytes for now in told if now.bound_bytes is not None]
     assert bounds
     assert max(bounds) <= plan.claims.objective_bytes
+
+
+def test_sums_of_elements_that_are_wider_than_an_accumulator() -> None:
+    class Bottleneck(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.wide, self.slid = nn.Conv2d(4, 8, 1), nn.Conv2d(8, 8, 3, padding=1, groups=8)
+            self.back = nn.Conv2d(8, 4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.back(self.slid(torch.relu(self.wide(x))))
+
+    graph = sp.from_torch(Bottleneck(), (torch.randn(1, 4, 5, 8),), bytes_per_element=8)
+    with pytest.raises(sp.BudgetTooSmall) as refused:
+        sp.plan(graph, "overlap", 8, objective="ram")
+    plan = sp.plan(graph, "overlap", refused.value.need_bytes, objective="ram")
+    assert sp.check(plan).extent_bytes == refused.value.need_bytes

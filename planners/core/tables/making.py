@@ -280,7 +280,7 @@ class _Leaves:
             first=begins,
             role=np.array(role, np.uint8),
             instruction=np.repeat(np.arange(count), np.diff(begins)),
-            freed=_marked(freed, len(pieces)),
+            freed=_marked_once(freed, len(pieces)),
             **_pieces(pieces, self.names.tensors),
             **_regions(regions, self.names.memories),
         )
@@ -304,6 +304,13 @@ def _marked(rows: Sequence[int], count: int) -> Any:
     marked = np.zeros(count, np.bool_)
     np.add.at(marked, np.array(rows, np.int64), True)
     return marked
+
+
+def _marked_once(rows: Sequence[int], count: int) -> Any:
+    """Raises `OverflowError` for a row that is there twice: a read does not end twice."""
+    if len(set(rows)) < len(rows):
+        raise OverflowError
+    return _marked(rows, count)
 
 
 def _ranges(ranges: Sequence[tuple[int, int, int]], count: int) -> Numbers:

@@ -178,7 +178,8 @@ class BottleneckWindows:
         yield BufferNeed(block.c, 1, graph.bytes_of(block.c, count))
         kept = Segments(graph, block.d)
         if form == "tile":
-            yield BufferNeed(block.d, 1, ACCUMULATOR_BYTES * kept.channels, sums=True)
+            size = max(ACCUMULATOR_BYTES * kept.channels, kept.size_bytes)
+            yield BufferNeed(block.d, 1, size, sums=True)
         elif block.add is not None:
             yield BufferNeed(block.d, 1, kept.size_bytes)
 
