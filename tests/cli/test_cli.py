@@ -415,3 +415,15 @@ def test_plan_exports_the_ilp_and_does_not_plan(spillway: Any, tmp_path: Path) -
     nowhere = spillway("plan", "alexnet", "--export-lp", tmp_path / "no" / "x.lp")
     assert nowhere.code == 2
     assert "cannot write" in nowhere.err
+
+
+def test_where_none_is_found_and_none_is_proven_the_exit_code_is_4(
+    spillway: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("planners.joined.build.JoinedBuilder.programs", lambda _: iter(()))
+    asked = ("plan", "squeezenet1_1", "--planner", "joined", "--no-others", "--budget", "300KiB")
+    found = spillway(*asked, "--time-limit", "0.5", "--json")
+    assert found.code == 4
+    assert found.json["status"] == "none found"
+    assert "no way to run this network was found" in found.json["error"]

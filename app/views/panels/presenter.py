@@ -86,7 +86,12 @@ def told(session: Session) -> dict[str, Any]:
     shown, why = work.shown, work.infeasible
     size = format_bytes(shown.plan.budget_bytes)
     stage, at_s = work.progress.get("stage", ""), work.progress.get("at_s", 0.0)
-    wrong = f"No plan fits: {format_bytes(why['need_bytes'])} are needed." if why else work.notice
+    wrong = work.notice
+    if why:
+        need = format_bytes(why["need_bytes"])
+        wrong = f"No plan fits: {need} are needed."
+        if not why["proven"]:
+            wrong = f"No plan was found; {need} have one."
     return {
         "title": f"{shown.graph.name} · {kind_of(shown).title(shown)} · {size}",
         "busy": f"Planning: {stage} · {at_s:.1f} s" if work.planning else "",
