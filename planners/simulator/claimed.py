@@ -114,6 +114,8 @@ def _of_pool(plan: Plan, residencies: Iterable[Residency]) -> Iterator[_Claimed]
     began: dict[str, Residency] = {}
     for stay in residencies:
         began.setdefault(stay.tensor, stay)
+        if began.keys() >= layout.offsets.keys():  # There may be millions.
+            break
     for name, offset in layout.offsets.items():
         if name in began:
             start = began[name].spans[0].start
@@ -210,6 +212,8 @@ def _against_options(plan: Plan) -> Iterator[str]:
 
 def _moves(plan: Plan, residencies: Iterable[Residency]) -> Iterator[str]:
     """What was moved by hand is not where it was moved to."""
+    if not plan.details.moves:
+        return
     last = {(move.tensor, move.step): move.stop for move in plan.details.moves}
     places = {(stay.tensor, stay.start_step): stay.spans[0].start for stay in residencies}
     for (tensor, step), offset in last.items():
