@@ -113,13 +113,13 @@ def _of_pool(plan: Plan, residencies: Iterable[Residency]) -> Iterator[_Claimed]
     yield _Claimed("layout.pool_bytes", layout.pool_bytes, max(sizes, default=0))
     began: dict[str, Residency] = {}
     for stay in residencies:
-        began.setdefault(stay.tensor, stay)
-        if began.keys() >= layout.offsets.keys():  # There may be millions.
-            break
-    for name, offset in layout.offsets.items():
-        if name in began:
-            start = began[name].spans[0].start
-            yield _Claimed(f"layout.offsets.{name}", offset % layout.pool_bytes, start)
+        if stay.tensor in layout.offsets:
+            began.setdefault(stay.tensor, stay)
+            if len(began) == len(layout.offsets):  # There may be millions.
+                break
+    for name, stay in began.items():
+        offset = layout.offsets[name] % layout.pool_bytes
+        yield _Claimed(f"layout.offsets.{name}", offset, stay.spans[0].start)
 
 
 def _of_streaming(plan: Plan, trace: Trace | None) -> Iterator[_Claimed]:
