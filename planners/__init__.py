@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from planners.core.registry import PlannerInfo, planners
     from planners.core.units import format_bytes, parse_size
     from planners.core.version import __version__
-    from planners.simulator.check import CheckReport, check
+    from planners.simulator.check import CheckReport
+    from planners.simulator.claimed import check
     from planners.simulator.ground.interval import Interval
     from planners.simulator.ground.residency import Residency
     from planners.simulator.simulate import Trace
@@ -83,7 +84,7 @@ PLACES = {
     "audit": "planners.api",
     "blame": "planners.api",
     "budgets": "planners.study.budgets",
-    "check": "planners.simulator.check",
+    "check": "planners.simulator.claimed",
     "even_budgets": "planners.study.sweep",
     "execute": "planners.api",
     "format_bytes": "planners.core.units",

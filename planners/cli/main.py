@@ -82,7 +82,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "check": (
         "planners.cli.plan_file",
-        "Replay a plan on symbolic bytes and compare it with its claims, and with its layout.",
+        "Replay a plan and compare it with its claims and layout; say what is not compared.",
     ),
     "simulate": (
         "planners.cli.plan_file",

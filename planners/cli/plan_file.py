@@ -18,8 +18,7 @@ from planners.core.registry import OVERLAP
 
 @app.command()
 def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
-    """Replay a plan on symbolic bytes and compare it with its claims and its layout; names what is
-    not compared."""
+    """Replay a plan and compare it with its claims and layout; say what is not compared."""
     made = sp.Plan.load(plan_file)
     report = sp.check(made)
     # What a command has no need of is not loaded.

@@ -23,7 +23,8 @@ from planners.plots.style import (
     tips,
     titled,
 )
-from planners.simulator.check import CheckReport, check
+from planners.simulator.check import CheckReport
+from planners.simulator.claimed import check
 from planners.simulator.ground.stay_columns import (
     ENDINGS,
     ORIGINS,

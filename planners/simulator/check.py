@@ -75,27 +75,19 @@ _figures = Last[CheckReport](most=16)
 """The same without residencies, which take much room where there are many."""
 
 
-def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
-    """Replay a plan and compare what it does with what its planner claims: bytes, and seconds and
-    joules where it claims any. `planners.simulator.claimed` has what is not compared.
+def require_valid(plan: Plan, progress: ProgressCallback | None = None) -> None:
+    """Compare what a plan's program does with the bytes that its planner claims; one that was
+    replayed some time ago is not again. Raises `InvalidPlan`."""
+    onchip = _onchip_bytes(plan)
+    _check_claims(plan, figures(plan.graph, plan.program, progress, plan.machine), onchip)
 
-    `progress` is called from time to time with the current step; its answer is ignored. Raises
-    `InvalidPlan` with the step, the address and the reason.
-    """
+
+def replay_claimed(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
+    """Replay a plan and compare the bytes. Raises `InvalidPlan`."""
     onchip = _onchip_bytes(plan)
     report = replay(plan.graph, plan.program, progress, plan.machine)
     _check_claims(plan, report, onchip)
-    # It times a program, which is checked here.
-    from planners.simulator.claimed import require_claimed
-
-    require_claimed(plan, report)
     return report
-
-
-def require_valid(plan: Plan, progress: ProgressCallback | None = None) -> None:
-    """The same without a report: a program that was replayed some time ago is not again."""
-    onchip = _onchip_bytes(plan)
-    _check_claims(plan, figures(plan.graph, plan.program, progress, plan.machine), onchip)
 
 
 def _onchip_bytes(plan: Plan) -> int:

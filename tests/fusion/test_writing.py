@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.core.errors import BadInput, ProgramTooLong
+from planners.core.errors import ProgramTooLong
 from planners.core.program import Compute
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
@@ -62,7 +62,7 @@ def test_a_long_program_is_written_in_coarser_tiles(monkeypatch: pytest.MonkeyPa
 def test_a_program_that_nothing_makes_short_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 100)
     with pytest.raises(
-        BadInput, match=r"about \d.* instructions, more than the 100 .*channel_tile"
+        sp.NoPlanFound, match=r"about \d.* instructions, more than the 100 .*channel_tile"
     ):
         sp.plan(sp.load("mcunet_vww1"), "fusion", "64KiB", time_limit=10)
 

@@ -19,14 +19,14 @@ RANGE = "not a whole number of"
 SPOILT: list[tuple[Spoil, str]] = [
     (lambda x: x["offsets"].update(A=-5), f"layout.offsets['A'] is -5, {RANGE} 0"),
     (lambda x: x["offsets"].update(A=1.5), f"layout.offsets['A'] is 1.5, {RANGE} 0"),
-    (lambda x: x["offsets"].update(A=x["offsets"]["A"] + 1), "not that of its program"),
+    (lambda x: x["offsets"].update(A=x["offsets"]["A"] + 1), "layout.offsets.A: the plan claims"),
     (lambda x: x["offsets"].update(zz=1), "the layout places 'zz', which is no tensor"),
     (lambda x: x["offsets"].clear(), "the layout has no place for 'A'"),
     (
         lambda x: x.update(pool_bytes=10**15),
         f"layout.pool_bytes is 1000000000000000, {RANGE} 1",
     ),
-    (lambda x: x.update(pool_bytes=x["pool_bytes"] - 1), "not that of its program"),
+    (lambda x: x.update(pool_bytes=x["pool_bytes"] - 1), "layout.pool_bytes: the plan claims"),
     (lambda x: x.update(pitches={"A": 0}), f"layout.pitches['A'] is 0, {RANGE} 1"),
     (lambda x: x.update(pitches={"A": 500}), "not that of its program"),
     (lambda x: x.update(runs=3), "layout.runs is 3, not a list"),

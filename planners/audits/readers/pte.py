@@ -20,7 +20,7 @@ from planners.audits.readers.pte_lifetimes import (
     Instruction,
     Lives,
     Method,
-    Planned,
+    PlannedTensor,
     lives_of,
 )
 from planners.core.errors import BadInput
@@ -163,7 +163,7 @@ def _method(table: FlatTable) -> Method:
     )
 
 
-def _values(method: FlatTable) -> tuple[dict[int, Planned], dict[int, tuple[int, ...]]]:
+def _values(method: FlatTable) -> tuple[dict[int, PlannedTensor], dict[int, tuple[int, ...]]]:
     """The planned tensors by the number of their value, and the lists of tensors."""
     tensors, lists, listed = {}, {}, 0
     for number, value in enumerate(method.tables(2)):
@@ -182,7 +182,7 @@ def _values(method: FlatTable) -> tuple[dict[int, Planned], dict[int, tuple[int,
     return tensors, lists
 
 
-def _tensor(number: int, table: FlatTable) -> Planned | None:
+def _tensor(number: int, table: FlatTable) -> PlannedTensor | None:
     """None for a constant, and for what finds its place only when it runs."""
     given = table.table(6)
     if given is None or table.number(8, "b") == _UNBOUND:
@@ -197,7 +197,7 @@ def _tensor(number: int, table: FlatTable) -> Planned | None:
     more = table.table(9)
     name = more.text(1) if more is not None else ""
     state = bool(name) or table.number(5, "I") > 0
-    return Planned(rounded_up(size, ALIGNMENT), given.number(0, "I"), offset, state, name)
+    return PlannedTensor(rounded_up(size, ALIGNMENT), given.number(0, "I"), offset, state, name)
 
 
 def _instructions(method: FlatTable) -> Iterator[Instruction]:

@@ -22,7 +22,7 @@ VIEW, COPY_ROW = "executorch_prim::et_view", "executorch_prim::et_copy_index"
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedTensor:
     """A tensor that has a place: its bytes, where, and whether the file calls it state."""
 
     size_bytes: int
@@ -53,7 +53,7 @@ class Method:
 
     source: str
     name: str
-    tensors: Mapping[int, Planned]
+    tensors: Mapping[int, PlannedTensor]
     lists: Mapping[int, Sequence[int]]
     inputs: Sequence[int]
     outputs: Sequence[int]
@@ -145,7 +145,7 @@ def _read_first(method: Method, lives: Lives) -> None:
     lives.state |= lives.unsure
 
 
-def _begin_together(one: Planned, other: Planned) -> bool:
+def _begin_together(one: PlannedTensor, other: PlannedTensor) -> bool:
     return (one.memory, one.offset) == (other.memory, other.offset)
 
 

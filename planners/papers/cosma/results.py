@@ -13,7 +13,7 @@ from planners.core.machine import load_machine
 from planners.core.plan import Plan
 from planners.core.registry import planner
 from planners.papers.memo import Memo
-from planners.simulator.check import check
+from planners.simulator.claimed import check
 
 MACHINE = "npu_small"
 

@@ -12,7 +12,7 @@ from planners.core.program import Load, Program
 from planners.papers.demand_layering.paper import PIPELINES, TABLE_2
 from planners.papers.demand_layering.sections import section_graph
 from planners.papers.table import Row
-from planners.simulator.check import check
+from planners.simulator.claimed import check
 from planners.simulator.energy import energy
 from planners.streaming import plan
 from planners.streaming.model.layers import units_of

@@ -18,7 +18,7 @@ from planners.overlap.search.front import FrontPoint
 from planners.overlap.search.join_layouts import turned
 from planners.papers.table import Row
 from planners.papers.vmcu.ways import ways
-from planners.simulator.check import check
+from planners.simulator.claimed import check
 
 MACHINE = "npu_small"
 MOST_OF_BLOCK, MOST_OF_NETWORK = 250_000, 1_500_000
