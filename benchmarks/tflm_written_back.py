@@ -48,7 +48,7 @@ def runs(python: str, files: list[Path]) -> list[dict[str, Any]]:
     """What the runtime says of each; `ended`: it ended the process."""
     found: list[dict[str, Any]] = []
     while len(found) < len(files):
-        command = [python, RUN, STEPS, *files[len(found) :]]
+        command = [python, RUN, STEPS, "--keep", *files[len(found) :]]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         found += [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         if len(found) < len(files):

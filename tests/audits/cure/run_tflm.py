@@ -1,9 +1,9 @@
 """Files in TensorFlow Lite Micro's interpreter: a line of JSON for each, its head and outputs.
 
-Runs follow each other, so that state goes from one to the next. A file that it refuses has the
-error in place of that.
+Each run begins anew, unless state is to be kept from one to the next. A file that it refuses has
+the error in place of that.
 
-python run_tflm.py INPUTS FILE...
+python run_tflm.py INPUTS [--keep] FILE...
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def drawn(rng: np.random.Generator, detail: Any) -> np.ndarray:
     return rng.integers(limits.min, limits.max + 1, detail["shape"]).astype(kind)
 
 
-def run(path: str, count: int) -> dict[str, Any]:
+def run(path: str, count: int, keep: bool) -> dict[str, Any]:
     from tflite_micro.python.tflite_micro import runtime
 
     data = Path(path).read_bytes()
@@ -68,6 +68,8 @@ def run(path: str, count: int) -> dict[str, Any]:
     outputs = range(len(details(interpreter.get_output_details)))
     rng, digests = np.random.default_rng(0), []
     for _ in range(count):
+        if not keep:
+            interpreter.reset()
         for number, detail in enumerate(inputs):
             interpreter.set_input(drawn(rng, detail), number)
         interpreter.invoke()
@@ -77,8 +79,9 @@ def run(path: str, count: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[2:]:
+    kept = sys.argv[2:3] == ["--keep"]
+    for name in sys.argv[3 if kept else 2 :]:
         try:
-            print(json.dumps(run(name, int(sys.argv[1]))), flush=True)
+            print(json.dumps(run(name, int(sys.argv[1]), kept)), flush=True)
         except RuntimeError as error:  # It refuses the file.
             print(json.dumps({"refused": str(error)}), flush=True)

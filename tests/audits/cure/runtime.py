@@ -33,9 +33,11 @@ def of_package(package: str, name: str) -> Path:
     return Path(found.submodule_search_locations[0]) / name
 
 
-def ran(*paths: Path, inputs: int = INPUTS) -> list[dict[str, Any]]:
-    """What each file's arena takes, and digests of its outputs for inputs drawn by chance."""
-    command = [sys.executable, str(RUNNER), str(inputs), *map(str, paths)]
+def ran(*paths: Path, inputs: int = INPUTS, keep: bool = False) -> list[dict[str, Any]]:
+    """What each file's arena takes, and digests of its outputs for inputs drawn by chance; `keep`:
+    with the state of the run before."""
+    kept = ["--keep"] * keep
+    command = [sys.executable, str(RUNNER), str(inputs), *kept, *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

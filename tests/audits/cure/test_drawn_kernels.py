@@ -115,7 +115,7 @@ def test_drawn_files_in_the_runtime(first: int, tmp_path: Path) -> None:
         drawn = DrawnKernels(seed)
         drawn.writer.metadata.clear()
         source = drawn.save(tmp_path / f"{seed}.tflite")
-        (own,) = ran(source, inputs=5)
+        (own,) = ran(source, inputs=5, keep=True)
         try:
             file, plan = planned(source, overlap=True)
         except sp.BadInput:
@@ -125,6 +125,6 @@ def test_drawn_files_in_the_runtime(first: int, tmp_path: Path) -> None:
             assert any(note.startswith(NOT_THERE) for note in read_tflm(source).notes)
             continue
         written(file, plan, tmp_path / "planned.tflite")
-        (ours,) = ran(tmp_path / "planned.tflite", inputs=5)
+        (ours,) = ran(tmp_path / "planned.tflite", inputs=5, keep=True)
         assert (own["head"], ours["head"]) == (plan.own_bytes, plan.head_bytes)
         assert own["outputs"] == ours["outputs"]
