@@ -122,7 +122,7 @@ def test_a_program_that_was_replayed_is_not_again_but_its_claims_are_compared(
         require_valid(replace(plan, claims=wrong))
     require_valid(replace(plan, program=replace(plan.program)))
     assert len(anew) == 1
-    assert check.check(plan).residencies  # A report has all.
+    assert sp.check(plan).residencies  # A report has all.
 
 
 def test_a_table_is_made_once_of_a_program_that_cannot_change() -> None:
