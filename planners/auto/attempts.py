@@ -127,7 +127,9 @@ def _attempt(
         by_time = isinstance(error, NoPlanFound)
         return replace(none, reason=str(error), by_time=by_time), None
     except Exception as error:
-        return replace(none, reason=f"failed: {type(error).__name__}: {error}"), None
+        return replace(
+            none, status="failed", reason=f"failed: {type(error).__name__}: {error}"
+        ), None
 
 
 def _made(task: Task, problem: FormProblem, tell: ProgressCallback | None) -> Plan:

@@ -117,7 +117,8 @@ def _clock(found: BestOfForms) -> str:
 
 def _sure(outcome: FormOutcome) -> bool:
     """Whether no more time would give the form a plan."""
-    return outcome.short is not None or (bool(outcome.reason) and not outcome.by_time)
+    refused = bool(outcome.reason) and not outcome.by_time and outcome.status != "failed"
+    return outcome.short is not None or refused
 
 
 def none_of(race: Race, apart: Sequence[Apart], budget_bytes: int, stopped: bool) -> SpillwayError:

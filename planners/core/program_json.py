@@ -81,21 +81,27 @@ def program_to_json(program: Program) -> dict[str, Any]:
 def program_from_json(data: Any) -> Program:
     """The program that `program_to_json` wrote. Raises `KeyError`, `TypeError`, `ValueError`."""
     boxes = [(str(t), tuple((whole(a), whole(b)) for a, b in box)) for t, box in data["pieces"]]
-    pieces = {number: Piece(*each) for number, each in enumerate(boxes)}
+    pieces = [Piece(*each) for each in boxes]
+
+    def piece_of(item: Any) -> Piece:
+        number = whole(item)
+        if number < 0:
+            raise ValueError(f"there is no piece {number}")
+        return pieces[number]
 
     def region(item: Any) -> Region:
         memory, offset, size = item
         return Region(str(memory), None if offset is None else whole(offset), whole(size))
 
     def operands(items: Any) -> tuple[Operand, ...]:
-        return tuple(Operand(pieces[i], region(rest)) for i, *rest in items)
+        return tuple(Operand(piece_of(i), region(rest)) for i, *rest in items)
 
     def instruction(row: Any) -> Instruction:
         name, step, *rest = row
         if name in ("load", "store"):
             piece, source, target, *more = rest
             engine, *joined = more or [""]
-            move = (whole(step), pieces[piece], region(source), region(target), str(engine))
+            move = (whole(step), piece_of(piece), region(source), region(target), str(engine))
             if name == "store" and not joined:
                 return Store(*move)
             if name == "store" or joined not in ([], [True]):
@@ -110,7 +116,7 @@ def program_from_json(data: Any) -> Program:
             return Compute(step, str(operator), *sides, macs, ends, str(engine), *last)
         if name == "release":
             piece, place = rest
-            return Release(whole(step), pieces[piece], region(place))
+            return Release(whole(step), piece_of(piece), region(place))
         if name == "barrier" and not rest:
             return Barrier(whole(step))
         raise ValueError(f"unknown instruction {name!r}")

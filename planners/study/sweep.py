@@ -264,7 +264,7 @@ class KeptRows:
                 key, row = str(item["key"]), dict(item["row"])
             except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # The line that was being written when the run ended.
-            if row.get("status") != "failed":
+            if row.get("status") not in ("failed", "none found"):  # More time may find one.
                 self.rows[key] = row
 
     def add(self, key: str, row: Mapping[str, Any]) -> None:

@@ -70,3 +70,13 @@ def test_an_empty_field_of_the_wrong_type_is_no_missing_one(field: str, value: A
     broken["program"]["memories"][1][field] = value
     with pytest.raises(sp.BadInput, match="field of the wrong type"):
         Plan.from_json(broken)
+
+
+@pytest.mark.parametrize("number", [1.0, True, "1", -1, 99])
+def test_a_piece_is_named_by_its_number(number: object) -> None:
+    plan = sp.plan(random_graph(1, 4), budget="MR")
+    data = json.loads(json.dumps(plan.to_json()))
+    row = next(row for row in data["program"]["instructions"] if row[0] == "load")
+    row[2] = number
+    with pytest.raises(sp.BadInput, match="malformed plan"):
+        sp.Plan.from_json(data)
