@@ -18,12 +18,13 @@ import json
 import subprocess
 import sys
 import tempfile
-import venv
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tflite_fields import RUN, environment
 
 import planners as sp
 from planners.audits.cure.tflm import planned, written
@@ -31,17 +32,7 @@ from planners.audits.readers.tflm import ARENA
 from planners.audits.readers.tflm_refused import NOT_THERE
 from tests.audits.cure.drawn_kernels import DrawnKernels
 
-RUNTIME = "tflite-micro==0.dev20261023182759"
-RUN = Path(__file__).parents[1] / "tests" / "audits" / "cure" / "run_tflm.py"
 STEPS = "5"
-
-
-def environment(folder: Path) -> str:
-    """An interpreter that has the runtime."""
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", "--pre", RUNTIME], check=True)
-    return str(python)
 
 
 def runs(python: str, files: list[Path]) -> list[dict[str, Any]]:

@@ -237,7 +237,7 @@ def infeasible_html(why: dict[str, Any], instead: str = "") -> str:
     none = f"No {kind} {term('fits', 'infeasible')} this {term('budget')}:"
     if not why["proven"]:
         none = f"No {kind} was found for this {term('budget')}, nor a proof that there is none:"
-        facts = [("a plan was found for", need), ("have", have)]
+        facts = [("there is one for", need), ("have", have)]
     numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
     return (
         f'<div class="notice infeasible" role="alert"><b>{none}</b> {numbers}.'

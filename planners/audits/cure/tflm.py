@@ -25,7 +25,7 @@ from planners.audits.readers.tflm import (
     greedy,
     scratch_buffers,
 )
-from planners.audits.readers.tflm_refused import require_runs
+from planners.audits.readers.tflm_refused import kernels_missing, require_runs
 from planners.core.errors import BadInput
 from planners.core.files import write_bytes
 from planners.importers.tflite.file import BROKEN, TfliteFile, read_tflite
@@ -102,7 +102,8 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
         offsets, head = {t.id: t.offset or 0 for t in own}, own_bytes
     used = _used(file, offsets, allowed)
     bound = min(placed.bound_bytes, head)
-    return ArenaPlan(tensors, asked, offsets, head, own_bytes, bound, used, tuple(sorted(unknown)))
+    kinds = tuple(sorted({*unknown, *kernels_missing(file)}))
+    return ArenaPlan(tensors, asked, offsets, head, own_bytes, bound, used, kinds)
 
 
 def _refuse_too_many(file: TfliteFile, tensors: Sequence[ForeignTensor], overlap: bool) -> None:

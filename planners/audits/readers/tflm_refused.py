@@ -15,6 +15,8 @@ from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteTen
 RUNTIME = "TensorFlow Lite Micro"
 NOT_THERE = "the reference kernels do not have"
 UNKNOWN_TYPES = frozenset({"int2", "uint4", "float8_e4m3fn", "float8_e5m2"})
+DEQUANTIZED = frozenset({"int8", "int16", "uint8"})
+"""What its `DEQUANTIZE` reads: no weights of 16-bit floats, as converters write them."""
 _PRODUCTS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), (0, 1)),
     "TRANSPOSE_CONV": (2, 1),
@@ -54,9 +56,17 @@ def require_runs(file: TfliteFile) -> None:
 
 
 def kernels_missing(file: TfliteFile) -> list[str]:
-    """Kinds of operators, by name, for which a build must bring a kernel of its own."""
-    kinds = (o for graph in file.subgraphs for o in graph.operators if not o.custom)
-    return sorted({o.kind for o in kinds} - KERNELS)
+    """Kinds of operators, by name, for which a build must bring a kernel of its own, and of what
+    type where it is for that alone."""
+    missing = set()
+    for graph in file.subgraphs:
+        for operator in graph.operators:
+            types = {graph.tensors[n].dtype for n in operator.inputs[:1] if n >= 0}
+            if not operator.custom and operator.kind not in KERNELS:
+                missing.add(operator.kind)
+            elif operator.kind == "DEQUANTIZE":
+                missing |= {f"DEQUANTIZE of {name}" for name in types - DEQUANTIZED}
+    return sorted(missing)
 
 
 def _refused(tensors: tuple[TfliteTensor, ...], operator: TfliteOperator) -> str:

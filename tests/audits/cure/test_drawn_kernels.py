@@ -99,13 +99,18 @@ def test_what_the_runtime_refuses_is_refused(
 
 
 def test_an_operator_without_a_kernel_is_named(tmp_path: Path) -> None:
+    """As are floats of 16 bits, which DEQUANTIZE does not read."""
     w = TfliteWriter()
-    x, y = w.tensor((4,)), w.tensor((4,))
-    w.inputs, w.outputs = [x], [w.operator("GELU", [x], [y], "GeluOptions")]
-    notes = read_tflm(w.save(tmp_path / "net.tflite")).notes
+    x, y, half = w.tensor((4,)), w.tensor((4,)), w.tensor((4,), "float16")
+    w.inputs = [x, half]
+    gelu = w.operator("GELU", [x], [y], "GeluOptions")
+    w.outputs = [gelu, w.operator("DEQUANTIZE", [half], [w.tensor((4,))], "DequantizeOptions")]
+    path = w.save(tmp_path / "net.tflite")
+    notes = read_tflm(path).notes
     assert [note for note in notes if note.startswith(NOT_THERE)] == [
-        f"{NOT_THERE}: GELU; its own may ask for scratch too"
+        f"{NOT_THERE}: DEQUANTIZE of float16, GELU; its own may ask for scratch too"
     ]
+    assert planned(path)[1].unknown == ("DEQUANTIZE of float16", "GELU")
 
 
 @pytest.mark.parametrize("first", [0, 10])
