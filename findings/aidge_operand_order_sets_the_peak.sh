@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # aidge-core 0.10.1, aidge-backend-cpu 0.10.1
 # A residual block whose addition is written skip + branch takes half as much memory again as the
-# same block with branch + skip: 3072 and 2048 bytes. The planner writes a sum over its first operand
-# only, and that is still needed when the first is the skip; it does not try the second, though
-# both are of one size. With wrap_around_buffer, which is about something else, both take 2048 bytes.
+# same block with branch + skip: 3072 and 2048 bytes. As seen, a sum lies over its first operand
+# or over none; that is still needed when the first is the skip, and the second would do, as both
+# are of one size. With wrap_around_buffer, which is about something else, both take 2048 bytes.
 # But generate_optimized_memory_info drops its documented wrapping without a word, as its own default
 # for several memories goes another way: the report of 3072 stays as it is.
 set -euo pipefail

@@ -2,8 +2,8 @@
 # akida 2.19.3
 # Model.macs, "number of multiply-accumulate operations", is 0 for a convolution of the kind that the
 # first chips (AKD1000) take, before and after it is mapped onto one, and 18432 for the same
-# convolution of the second kind. A transposed one there has 73728: four times what it multiplies, as
-# the zeros between the elements count. Whoever compares chips by this number has one for nothing.
+# convolution of the second kind. A transposed one there has 73728: four times what it multiplies.
+# Whoever compares chips by this number has one for nothing.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
