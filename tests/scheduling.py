@@ -1,7 +1,8 @@
 """Journeys through the browser in a process of their own, beside all other tests.
 
 They start first and mostly wait: for the browser, for the server, for what plans. Playwright
-leaves an event loop running in their process, so that nothing else runs there afterwards.
+leaves an event loop running in their process, so that nothing else runs there afterwards. A
+process that has no other tests left takes journeys too.
 """
 
 from __future__ import annotations
@@ -29,20 +30,25 @@ def with_journeys_first(config: pytest.Config, items: list[pytest.Item]) -> list
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Of `--dist loadfile`: the first process has all journeys, and nothing else."""
+    """Of `--dist loadfile`: the first process has journeys, and nothing else."""
     if config.getoption("dist") != "loadfile" or config.getoption("numprocesses") == 1:
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class JourneysApart(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file: str = super()._split_scope(nodeid)
-            return JOURNEYS if file.startswith(f"{JOURNEYS}/") else file
-
-        def _reschedule(self, node: Any) -> None:
-            if JOURNEYS not in self.assigned_work[node]:
-                super()._reschedule(node)
-            elif not node.shutting_down:
+        def _assign_work_unit(self, node: Any) -> None:
+            journeys = [scope for scope in self.workqueue if scope.startswith(f"{JOURNEYS}/")]
+            others = [scope for scope in self.workqueue if scope not in journeys]
+            if any(scope.startswith(f"{JOURNEYS}/") for scope in self.assigned_work[node]):
+                wanted = journeys
+            elif node is self.nodes[0]:
+                wanted = journeys or others
+            else:
+                wanted = others or journeys
+            if wanted:
+                self.workqueue.move_to_end(wanted[0], last=False)
+                super()._assign_work_unit(node)
+            else:
                 node.shutdown()  # When it has run what it has.
 
     return JourneysApart(config, log)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import is_of_the_part
-from tests.scheduling import with_journeys_first
+from tests.scheduling import pytest_xdist_make_scheduler, with_journeys_first
 
 ROOT = Path(__file__).parents[1]
 TESTS = """
@@ -117,3 +117,49 @@ def test_journeys_begin_where_they_have_a_process_of_their_own(processes: int, f
     config: Any = SimpleNamespace(workerinput={"workercount": processes})
     tests = items("tests/ui/test_a.py::test_a", "tests/core/test_b.py::test_b")
     assert with_journeys_first(config, tests)[0].nodeid.startswith(first)
+
+
+class Process:
+    """A process of xdist's, that has run what it is sent."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.sent, self.shutting_down = name, list[str](), False
+        self.gateway = SimpleNamespace(id=name)
+
+    def send_runtest_some(self, numbers: list[int]) -> None:
+        self.sent += [TO_RUN[number] for number in numbers]
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+TO_RUN = [f"tests/ui/test_{i}.py::test_{j}" for i in range(4) for j in range(4)]
+TO_RUN += [f"tests/core/test_{i}.py::test_{j}" for i in range(3) for j in range(4)]
+
+
+@pytest.mark.parametrize("quick", [0, 1])
+def test_a_process_without_other_tests_takes_journeys_and_then_nothing_else(quick: int) -> None:
+    options = {"dist": "loadfile", "numprocesses": 2, "tx": ["popen", "popen"]}
+    config: Any = SimpleNamespace(
+        getoption=options.get,
+        getvalue=options.get,
+        option=SimpleNamespace(loadscopereorder=True),
+    )
+    processes = [Process("journeys"), Process("others")]
+    scheduler = pytest_xdist_make_scheduler(config, None)
+    for process in processes:
+        scheduler.add_node(process)
+        scheduler.add_node_collection(process, TO_RUN)
+    scheduler.schedule()
+    done = dict.fromkeys(processes, 0)
+    for process in (processes[quick], *processes):
+        while done[process] < len(process.sent):
+            number = TO_RUN.index(process.sent[done[process]])
+            done[process] += 1
+            scheduler.mark_test_complete(process, number)
+    assert sorted(node for process in processes for node in process.sent) == sorted(TO_RUN)
+    assert all(process.shutting_down for process in processes)
+    rooms = [[node.split("/")[1] for node in process.sent] for process in processes]
+    assert set(rooms[0]) == {"ui"}
+    assert rooms[1] == sorted(rooms[1])
+    assert ("ui" in rooms[1]) == bool(quick)
