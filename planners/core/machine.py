@@ -12,6 +12,15 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planners.core.compute_maps import (
+    ALL_IN_TURN,
+    ComputeMap,
+    ComputePorts,
+    check_compute,
+    maps_of,
+    ports_of,
+    rates_of,
+)
 from planners.core.errors import BadInput, UnknownName
 from planners.core.files import read_bounded
 
@@ -56,9 +65,10 @@ class Machine:
     `macs_per_s` at the precision `bits_per_mac`; `mac_pj` the energy of one. `onchip` names the
     memory that a budget replaces, `offchip` the one where graph inputs and outputs live, and
     `parameters` the one where parameters live. `slower` names memories that tensors may lie in
-    too, behind `onchip`, each no faster than the one before. `sources` is keyed by field:
-    `clock_hz`, `scratchpad.size_bytes`. Raises `BadInput` naming the field where a value makes no
-    sense.
+    too, behind `onchip`, each no faster than the one before. `compute_maps`, `compute_rates` and
+    `compute_ports` say how its array takes operators (`planners.core.compute_maps`). `sources` is
+    keyed by field: `clock_hz`, `scratchpad.size_bytes`, `compute_rates.default`. Raises `BadInput`
+    naming the field where a value makes no sense.
     """
 
     name: str
@@ -75,6 +85,9 @@ class Machine:
     notes: str = ""
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
     slower: tuple[str, ...] = ()
+    compute_maps: tuple[ComputeMap, ...] = ()
+    compute_rates: Mapping[str, float] = field(default_factory=dict, hash=False)
+    compute_ports: ComputePorts = ALL_IN_TURN
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -98,6 +111,11 @@ class Machine:
         return self.memory(self.onchip).size_bytes
 
     @property
+    def is_ideal(self) -> bool:
+        """Whether every operator runs at the full MAC rate: nothing says how an array takes it."""
+        return not self.compute_maps and not self.compute_rates
+
+    @property
     def banks(self) -> tuple[MemoryLevel, ...]:
         """The memories that tensors may lie in, the fastest first: most machines have one."""
         return tuple(self.memory(name) for name in (self.onchip, *self.slower))
@@ -110,6 +128,7 @@ class Machine:
             for name, value in asdict(item).items():
                 if name not in ("name", "shares"):
                     quantities[f"{item.name}.{name}"] = value
+        quantities |= {f"compute_rates.{name}": rate for name, rate in self.compute_rates.items()}
         return quantities
 
     def to_json(self) -> dict[str, Any]:
@@ -118,8 +137,9 @@ class Machine:
         for engine in data["engines"]:
             if not engine["shares"]:
                 del engine["shares"]
-        if not data["slower"]:
-            del data["slower"]
+        for name in _WHERE_SAID:
+            if not data[name] or getattr(self, name) == ALL_IN_TURN:
+                del data[name]
         return data
 
     def to_toml(self) -> str:
@@ -137,10 +157,20 @@ class Machine:
                 values[name] = _tables(kind, values[name], name)
         if "slower" in values:
             values["slower"] = _names(values["slower"], "slower")
+        for name, read in _COMPUTE.items():
+            if name in values:
+                values[name] = read(values[name])
         machine: Machine = _build(Machine, values, "machine")
         return machine
 
 
+_WHERE_SAID = ("slower", "compute_maps", "compute_rates", "compute_ports")
+_COMPUTE: Mapping[str, Callable[[Any], Any]] = {
+    "compute_maps": maps_of,
+    "compute_rates": rates_of,
+    "compute_ports": ports_of,
+}
+_SAID_AS_A_WHOLE = ("compute_maps", "compute_ports")
 _QUANTITIES = ("clock_hz", "macs_per_s", "bits_per_mac", "mac_pj")
 _ENGINES = ("compute", "dma_in", "dma_out")
 _TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,)}
@@ -180,7 +210,7 @@ def _check_type(value: Any, kind: str, what: str) -> None:
     if kind in _TYPES:
         if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
             raise BadInput(f"{what} must be of type {kind}, not {value!r}")
-    elif kind.startswith("Mapping"):
+    elif kind == "Mapping[str, str]":
         texts = isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
         if not texts:
             raise BadInput(f"{what} must be a table of texts, not {value!r}")
@@ -217,8 +247,10 @@ def _validate(machine: Machine) -> None:
         may_be_zero = name.endswith(("_pj", "_pj_per_byte", ".latency_s", ".size_bytes"))
         if value == 0 and (name in bounded or not may_be_zero):
             fail(f"{name} must be above zero")
+    levels = {level.name for level in machine.memories}
+    check_compute(machine.compute_maps, machine.compute_rates, machine.compute_ports, levels, fail)
     for name in machine.sources:
-        if name not in numbers:
+        if name not in numbers and name not in _SAID_AS_A_WHOLE:
             near = difflib.get_close_matches(name, numbers, 1)
             meant = f"; did you mean {near[0]!r}?" if near else ""
             fail(f"sources: unknown field {name!r:.80}{meant}")
@@ -250,8 +282,8 @@ def _to_toml(table: Mapping[str, Any]) -> str:
         return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
     def written(value: Any) -> str:
-        if _are_texts(value):
-            return f"[{', '.join(map(quote, value))}]"
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(map(written, value))}]"
         return quote(value) if isinstance(value, str) else repr(value)
 
     def pairs(items: Mapping[str, Any]) -> list[str]:
@@ -261,7 +293,8 @@ def _to_toml(table: Mapping[str, Any]) -> str:
         ]
 
     def flat(value: Any) -> bool:
-        return not isinstance(value, (dict, list, tuple)) or _are_texts(value)
+        tables = isinstance(value, (list, tuple)) and any(isinstance(each, dict) for each in value)
+        return not tables and not isinstance(value, dict)
 
     scalars = {k: v for k, v in table.items() if flat(v)}
     lines = pairs(scalars)
@@ -272,11 +305,6 @@ def _to_toml(table: Mapping[str, Any]) -> str:
             for item in value:
                 lines += ["", f"[[{name}]]", *pairs(item)]
     return "\n".join(lines) + "\n"
-
-
-def _are_texts(value: Any) -> bool:
-    """Whether a value is a list of texts, which is written in one line."""
-    return isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
 
 
 @cache
@@ -336,7 +364,7 @@ def with_scratchpad(machine: Machine, size_bytes: int) -> Machine:
     return replace(machine, memories=memories, sources=sources)
 
 
-_ROLES = ("title", "onchip", "offchip", "parameters", "slower")
+_ROLES = ("title", "onchip", "offchip", "parameters", "slower", "compute_maps", "compute_ports")
 _WHOLE = ("bits_per_mac", ".size_bytes")
 
 
@@ -386,7 +414,9 @@ def with_numbers(machine: str | Machine, numbers: Mapping[str, float]) -> Machin
         tuple(_with_parts(item, parts) for item in items)
         for items in (machine.memories, machine.engines)
     )
-    return replace(machine, memories=levels, engines=engines, sources=sources, **parts.get("", {}))
+    rates = {**machine.compute_rates, **parts.get("compute_rates", {})}
+    own: dict[str, Any] = {"memories": levels, "engines": engines, "compute_rates": rates}
+    return replace(machine, **own, sources=sources, **parts.get("", {}))
 
 
 def changed_numbers(machine: Machine) -> dict[str, float] | None:

@@ -136,7 +136,7 @@ class _Emitted:
 
     def seconds(self, places: BankPlaces) -> float:
         """The makespan."""
-        intervals = schedule(self.program(places), self.machine)
+        intervals = schedule(self.program(places), self.machine, self.problem.graph)
         return max((each.stop_s for each in intervals), default=0.0)
 
 

@@ -66,13 +66,13 @@ class AheadLoads:
 
     def best(self) -> Program:
         """The quickest of them."""
-        best, found = self.program, schedule(self.program, self.machine)
+        best, found = self.program, schedule(self.program, self.machine, self.graph)
         for _ in range(TIMES):
             began = now()
             if not self._more(found):
                 break
             program, least = self.written(), _seconds(found)
-            found = schedule(program, self.machine)
+            found = schedule(program, self.machine, self.graph)
             if _seconds(found) >= least:
                 break
             best = program

@@ -75,7 +75,8 @@ class Judge:
         if self.chosen.objective == "traffic":
             return account(self.aim.floors.graph, made.program).traffic_bytes
         if self.chosen.objective == "latency" and _size(made.program) <= SHORT:
-            intervals = schedule(made.program, self.builder.machine)
+            graph = self.aim.floors.graph
+            intervals = schedule(made.program, self.builder.machine, graph)
             return max((each.stop_s for each in intervals), default=0.0)
         return None
 

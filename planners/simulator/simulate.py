@@ -105,7 +105,7 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         found = timed(columns, machine, serial, seconds) if known else None
     if found is None:
         found = columns_of_intervals(
-            schedule(program, machine, serial=serial, seconds=seconds, spread=not own)
+            schedule(program, machine, plan.graph, serial=serial, seconds=seconds, spread=not own)
         )
     moved = (
         moved_bytes(plan.program, machine)

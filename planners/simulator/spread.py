@@ -21,7 +21,7 @@ def with_engines(plan: Plan) -> Plan:
     """
     if spreads(plan.machine):
         seconds = seconds_of(plan.program, plan.graph, plan.times) if plan.times else ()
-        board = Scoreboard(plan.program, plan.machine, False, None, seconds, spread=True)
+        board = Scoreboard(plan.program, plan.machine, plan.graph, False, None, seconds, True)
         chosen = {each.instruction: each.engine for each in board.run()}
         return replace(plan, program=_assigned(plan.program, chosen))
     named = by_directions(plan.program)

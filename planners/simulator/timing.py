@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from planners.core.boxes import meet
+from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
 from planners.core.engines import by_direction, sharing
+from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.program import (
     AddressSpace,
@@ -35,6 +37,7 @@ from planners.simulator.sums import reading_sums
 def schedule(
     program: Program,
     machine: Machine,
+    graph: Graph | None,
     *,
     serial: bool = False,
     duration: Callable[[Instruction], float] | None = None,
@@ -45,11 +48,12 @@ def schedule(
 
     `serial` starts each when the one before has ended. `duration` replaces the machine's times,
     in seconds; so do `seconds`, by position in the program, wherever they are not None. Joined
-    loads share their transfer's time by bytes. A transfer that names no engine, or each where they
+    loads share their transfer's time by bytes. `graph` is what the program runs: an ideal machine
+    needs none. A transfer that names no engine, or each where they
     are `spread`, goes to the one that is done first of those that may take it. Raises `BadInput`
     where the machine lacks an engine or a memory.
     """
-    board = Scoreboard(program, machine, serial, duration, seconds, spread)
+    board = Scoreboard(program, machine, graph, serial, duration, seconds, spread)
     return tuple(board.run())
 
 
@@ -60,6 +64,7 @@ class Scoreboard:
         self,
         program: Program,
         machine: Machine,
+        graph: Graph | None,
         serial: bool,
         duration: Callable[[Instruction], float] | None,
         seconds: Sequence[float | None] = (),
@@ -67,7 +72,7 @@ class Scoreboard:
     ) -> None:
         self.program, self.serial, self.seconds = program, serial, seconds
         self.spaces = AddressSpace(program.memories)
-        self.duration = duration or Durations(machine, self.spaces)
+        self.duration = duration or Durations(machine, self.spaces, graph)
         self.machine, self.spread = machine, spread
         self.sharing: dict[str, tuple[str, ...]] = {}
         self.free: dict[str, float] = defaultdict(float)
@@ -214,12 +219,11 @@ class Durations:
     """Seconds of an instruction on a machine.
 
     A transfer takes its engine's latency, once for all loads that are joined, and its bytes at the
-    slowest of engine, source and target. A compute takes the longest of its MACs, its reads and
-    its writes.
+    slowest of engine, source and target. A compute takes what `planners.core.compute_seconds` says.
     """
 
-    def __init__(self, machine: Machine, spaces: AddressSpace) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, spaces: AddressSpace, graph: Graph | None) -> None:
+        self.machine, self.compute = machine, ComputeSeconds(graph, machine)
         self.level = {name: machine.memory(spaces.level(name)) for name in spaces.memories}
         self.engine = {engine.name: engine for engine in machine.engines}
 
@@ -238,20 +242,23 @@ class Durations:
             case Compute():
                 read = [(region.memory, region.size_bytes) for _, region in item.reads]
                 written = [(region.memory, size) for region, size in item.written]
-                reads = self._moved(read, "read_bytes_per_s")
-                writes = self._moved(written, "write_bytes_per_s")
+                moving = seconds_by_port(
+                    self._moved(read, "read_bytes_per_s"),
+                    self._moved(written, "write_bytes_per_s"),
+                    self.machine,
+                    max,
+                )
+                busy = self.compute.array_s(item.operator, item.made, item.sums, item.macs)
                 engine = self.engine.get(item.engine) or self.machine.engine(item.engine)
-                return engine.latency_s + max(item.macs / self.machine.macs_per_s, reads, writes)
+                return engine.latency_s + float(max(busy, moving))
             case _:
                 return 0.0
 
-    def _moved(self, moved: Iterable[tuple[str, int]], rate: str) -> float:
-        """Seconds that bytes of memories take: all of a memory's at once, memory after memory."""
+    def _moved(self, moved: Iterable[tuple[str, int]], rate: str) -> dict[str, float]:
+        """Seconds that bytes of each memory take: all of a memory's at once."""
         bytes_of: dict[str, int] = defaultdict(int)
         for memory, size_bytes in moved:
             bytes_of[self.level[memory].name] += size_bytes
-        seconds = 0.0
-        for level in self.machine.memories:
-            if level.name in bytes_of:
-                seconds += float(bytes_of[level.name] / getattr(level, rate))
-        return seconds
+        return {
+            name: size / getattr(self.machine.memory(name), rate) for name, size in bytes_of.items()
+        }

@@ -87,7 +87,7 @@ def _finished(
     given = given_times(graph, times, choice.way.units, choice.schedule.layers)
     if choice.schedule.kind == "joint":  # Addresses may leave more room than the delay needs.
         seconds = seconds_of(program, graph, given) if given else ()
-        last = schedule(program, machine, seconds=seconds)
+        last = schedule(program, machine, graph, seconds=seconds)
         choice = replace(choice, delay_s=max(interval.stop_s for interval in last))
     solver = f"layered streaming, {chosen.pipeline}{', joint' * chosen.joint}"
     claims = account(graph, program).claims(choice.memory_bytes, choice.bound_bytes, solver, clock)

@@ -86,8 +86,10 @@ def test_parameters_come_early_into_bytes_that_the_group_before_leaves() -> None
         done = sp.execute(made, module, inputs)
         torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
         seconds.append(makespan_s(graph, plan.machine, program))
-        assert seconds[-1] == max(i.stop_s for i in schedule(program, plan.machine))
-        begins = {each.label: each.start_s for each in reversed(schedule(program, plan.machine))}
+        assert seconds[-1] == max(i.stop_s for i in schedule(program, plan.machine, graph))
+        begins = {
+            each.label: each.start_s for each in reversed(schedule(program, plan.machine, graph))
+        }
         weights = [begins[name] for op in graph.operators[1:] for name in op.parameters[:1]]
         starts.append(weights)
     assert seconds[0] <= seconds[1]
@@ -130,7 +132,7 @@ def test_a_group_alone_takes_what_its_own_program_takes() -> None:
     for i in range(len(graph.operators)):
         for way in ways.of(1 << i, more=True):
             program = emit(graph, NPU, [ways.laid("g", 1 << i, way)], budget)
-            took = schedule(program, NPU)
+            took = schedule(program, NPU, graph)
             assert way.pace.alone_s == pytest.approx(max(each.stop_s for each in took), rel=1e-12)
             for engine, seconds in (
                 ("compute", way.pace.compute_s),

@@ -98,7 +98,7 @@ def bettered(seed: int, machine: sp.Machine, most_plans: int) -> bool | None:
     seconds = []
     for laid in listed:
         program = emit(graph, machine, laid, budget)
-        seconds.append(max(each.stop_s for each in schedule(program, machine)))
+        seconds.append(max(each.stop_s for each in schedule(program, machine, graph)))
     plan = sp.plan(graph, "fusion", budget, machine, objective="latency", bands=1, time_limit=600)
     claim = plan.details.latency
     assert claim is not None

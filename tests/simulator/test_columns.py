@@ -100,7 +100,7 @@ def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
     assert found.columns is not None
     for serial, times in product((False, True), ((), [0.5, None, 0.0, 2e-6])):
         told = timed(found.columns, machine, serial, times)
-        same = schedule(program, machine, serial=serial, seconds=times)
+        same = schedule(program, machine, graph, serial=serial, seconds=times)
         assert columns_of_intervals(same).intervals() == same
         narrow = (found.columns.stays.wide == _own(found.columns)).all()
         assert (told and told.intervals()) == (

@@ -281,7 +281,7 @@ def test_parts_of_a_piece_wait_for_each_other() -> None:
         for n, at in enumerate(of_one(case.instructions))
     )
     program = replace(case.program(), instructions=items)
-    found = schedule(program, sp.load_machine("npu_small"), duration=lambda item: 9.0)
+    found = schedule(program, sp.load_machine("npu_small"), case.graph, duration=lambda item: 9.0)
     assert [i.start_s for i in found] == [9.0 * n for n in range(len(items))]
     for before, after in zip(found, found[1:], strict=False):
         assert (after.cause, after.blocker) == ("write after write", before.instruction)
@@ -298,7 +298,7 @@ def test_a_part_takes_its_own_bytes() -> None:
     size = sum(case.graph.size_bytes(op.outputs[0]) for op in case.graph.operators)
     joules = energy(program, machine)
     assert joules["scratchpad"] == pytest.approx(size * level.write_pj_per_byte * 1e-12)
-    busy = sum(i.stop_s - i.start_s for i in schedule(program, machine))
+    busy = sum(i.stop_s - i.start_s for i in schedule(program, machine, case.graph))
     latency = machine.engine("compute").latency_s * len(runs)
     assert busy == pytest.approx(size / level.write_bytes_per_s + latency)
 

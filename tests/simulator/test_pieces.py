@@ -72,7 +72,10 @@ def test_a_layer_is_read_while_the_one_before_runs() -> None:
     case = StreamedLayers()
     machine = sp.load_machine("npu_small")
     intervals = schedule(
-        case.program(), machine, duration=lambda item: 5.0 if isinstance(item, Compute) else 1.0
+        case.program(),
+        machine,
+        case.graph,
+        duration=lambda item: 5.0 if isinstance(item, Compute) else 1.0,
     )
     reads = [i for i in intervals if i.engine == "storage"]
     first = next(i for i in intervals if i.engine == "compute")

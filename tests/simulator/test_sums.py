@@ -319,7 +319,7 @@ def test_a_part_waits_for_the_one_before() -> None:
     # Alone, with an engine each: only the sum holds them back.
     parts = tuple(replace(item, engine=f"compute {n}") for n, item in enumerate(items))
     program = replace(case.program(), instructions=parts)
-    found = schedule(program, sp.load_machine("npu_small"), duration=lambda item: 9.0)
+    found = schedule(program, sp.load_machine("npu_small"), case.graph, duration=lambda item: 9.0)
     assert [i.start_s for i in found] == [9.0 * n for n in range(len(parts))]
     for before, after in zip(found, found[1:], strict=False):
         assert (after.cause, after.blocker) == ("read after write", before.instruction)

@@ -65,7 +65,7 @@ def chain(offsets: list[int], budget: int = 30, barrier: bool = False) -> tuple[
         items.append(Compute(i, f"op{i}", (at(graph, piece, "scratchpad", offset),), (out,), 0))
     memories = (Memory("scratchpad", budget), Memory("results", 9, parent="scratchpad"), HOST)
     program = Program(memories, tuple(items), {"input": "host", "output": "host"}, ("",) * 3)
-    return schedule(program, sp.load_machine("npu_small"), duration=lambda item: 1.0)
+    return schedule(program, sp.load_machine("npu_small"), graph, duration=lambda item: 1.0)
 
 
 def starts(intervals: tuple[Interval, ...], engine: str) -> list[float]:
@@ -193,7 +193,7 @@ def three_loads(joined: bool) -> tuple[Program, tuple[Interval, ...]]:
         loads.append(Load(0, piece, home(graph, piece), region, joined=joined and i == 1))
     homes = {"input": "host", "output": "host"}
     program = Program((Memory("scratchpad", 30), HOST), tuple(loads), homes, ("",))
-    return program, schedule(program, sp.load_machine("npu_small"), seconds=[3.0, 0.0])
+    return program, schedule(program, sp.load_machine("npu_small"), graph, seconds=[3.0, 0.0])
 
 
 def test_joined_loads_end_together_and_share_their_time() -> None:

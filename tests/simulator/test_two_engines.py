@@ -62,8 +62,8 @@ def test_a_second_engine_of_any_speed_makes_no_program_slower(
         replace(e, bytes_per_s=e.bytes_per_s * speed) if e.shares else e for e in TWO.engines
     )
     plan = sp.plan(random_graph(seed, operators, largest=5000), machine=ONE)
-    alone = schedule(plan.program, ONE)
-    together = schedule(plan.program, replace(TWO, engines=engines), spread=True)
+    alone = schedule(plan.program, ONE, plan.graph)
+    together = schedule(plan.program, replace(TWO, engines=engines), plan.graph, spread=True)
     for a, b in zip(alone, together, strict=True):
         assert b.stop_s <= a.stop_s * (1 + 1e-12)
 

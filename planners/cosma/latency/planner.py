@@ -180,7 +180,8 @@ def _tried_all(
     if timed is None:
         return found
     program = timed.program(seconds.machine)
-    makespan_s = max(interval.stop_s for interval in schedule(program, seconds.machine))
+    intervals = schedule(program, seconds.machine, seconds.problem.graph)
+    makespan_s = max(interval.stop_s for interval in intervals)
     if makespan_s >= found.makespan_s:
         return replace(found, bound_s=found.makespan_s)
     return replace(

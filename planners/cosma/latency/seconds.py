@@ -26,7 +26,7 @@ class ScheduleSeconds:
     @cached_property
     def _durations(self) -> Durations:
         memories = make_program(self.problem, self.machine, ()).memories
-        return Durations(self.machine, AddressSpace(memories))
+        return Durations(self.machine, AddressSpace(memories), self.problem.graph)
 
     @cached_property
     def _places(self) -> TensorPlaces:

@@ -82,7 +82,8 @@ class Fastest:
             if self.done:
                 return better
             program = emit(problem, self.machine, offsets, early_stores=early_stores)
-            ends = (interval.stop_s for interval in schedule(program, self.machine))
+            intervals = schedule(program, self.machine, problem.graph)
+            ends = (interval.stop_s for interval in intervals)
             timed = Timed(problem, offsets, program, max(ends, default=0.0))
             self.candidates += 1
             if self.best is None:

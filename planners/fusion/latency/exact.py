@@ -164,7 +164,7 @@ class Enumeration:
         self.timed += 1
         program = emit(self.graph, self.machine, laid, self.budget)
         free: dict[str, float] = defaultdict(float)
-        for each in schedule(program, self.machine):
+        for each in schedule(program, self.machine, self.graph):
             free[each.engine] = each.stop_s
         seconds = max(free.values(), default=0.0)
         computing, loading, storing = self._rest_s(done)

@@ -74,7 +74,8 @@ class GroupPacer:
         """What a group does by itself, not yet timed: all of it, or a few strips."""
         spaces = AddressSpace(memories_of(self.machine, (laid,), self.budget_bytes))
         emitter = GroupEmitter(self.residents, laid, 0)
-        work = GroupWork(spaces, Durations(self.machine, spaces), [*emitter.load_early(0)])
+        durations = Durations(self.machine, spaces, self.graph)
+        work = GroupWork(spaces, durations, [*emitter.load_early(0)])
         if exact:
             work.add(emitter.run())
         else:

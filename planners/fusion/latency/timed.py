@@ -54,7 +54,7 @@ def makespan_s(graph: Graph, machine: Machine, program: Program) -> float:
     intervals = timed(columns, machine, False, ()) if columns else None
     if intervals is not None:
         return float(intervals.stop_s.max(initial=0.0))
-    return max((each.stop_s for each in schedule(program, machine)), default=0.0)
+    return max((each.stop_s for each in schedule(program, machine, graph)), default=0.0)
 
 
 def laid_at_ends(ways: TimedWays, links: Sequence[Link]) -> list[LaidGroup]:

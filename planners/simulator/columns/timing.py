@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
 from planners.core.engines import sharing
 from planners.core.last import Last
 from planners.core.machine import Machine
@@ -148,20 +149,63 @@ class _Timing:
         elements = self.operands.elements
         written = sizes * elements[made] // elements
         writes = self._moved(role == WRITE, written, "write_bytes_per_s")
-        longest = np.maximum(table.macs / self.machine.macs_per_s, np.maximum(reads, writes))
-        seconds: Seconds = self._engine_values(rows, "latency_s") + longest[rows]
+        moving = seconds_by_port(reads, writes, self.machine, np.maximum)
+        longest = np.maximum(self._arrays(rows), moving[rows])
+        seconds: Seconds = self._engine_values(rows, "latency_s") + longest
         return seconds
 
-    def _moved(self, rows: Flags, sizes: Numbers, rate: str) -> Seconds:
-        """Seconds that bytes of these rows take, by instruction: memory after memory."""
-        seconds = np.zeros(len(self.table))
+    def _arrays(self, rows: Flags) -> Seconds:
+        """Seconds of array and outputs of these computes: those of parts alike are asked once."""
+        table, operands, machine = self.table, self.operands, self.machine
+        if machine.is_ideal:
+            return table.macs[rows] / machine.macs_per_s
+        graph, compute = operands.graph, ComputeSeconds(operands.graph, machine)
+        number = {name: at for at, name in enumerate(table.tensors)}
+        ops = [graph.operators[graph.index[name]] for name in table.operators]
+        outputs = np.array([number.get(op.outputs[0], -1) for op in ops], np.int64)
+        grouped = np.array([compute.grouped_axis(op.name) for op in ops], np.int64)
+        writes = np.flatnonzero(table.role == WRITE)
+        made, at = self.columns.pairing.made[writes], table.instruction[writes]
+        elements = np.zeros(len(table), np.int64)
+        np.add.at(elements, at, operands.elements[made])
+        box = np.full(len(table), -1, np.int64)
+        first = table.tensor[writes] == outputs[table.operator[at]]
+        box[at[first]] = made[first]
+        row, operator = box[rows], table.operator[rows]
+        sizes = np.where(row[:, None] < 0, 0, (table.stop - table.start)[row])
+        axis = grouped[operator]
+        begin = np.where((row < 0) | (axis < 0), 0, table.start[row, axis])
+        columns = (operator, elements[rows], *table.sums[rows].T, table.macs[rows], begin, *sizes.T)
+        every, which = distinct(*columns)
+        found = np.empty(len(every))
+        for at_, (op, count, first_sum, last_sum, macs, begins, *extent) in enumerate(
+            every.tolist()
+        ):
+            own = graph.tensors[ops[op].outputs[0]].shape
+            part = tuple(
+                (begins * (each == grouped[op]), begins * (each == grouped[op]) + extent[each])
+                for each in range(len(own))
+            )
+            found[at_] = compute.part_s(
+                ops[op].name,
+                part if extent[0] else None,
+                count,
+                None if first_sum < 0 else (first_sum, last_sum),
+                macs,
+            )
+        seconds: Seconds = found[which]
+        return seconds
+
+    def _moved(self, rows: Flags, sizes: Numbers, rate: str) -> dict[str, Seconds]:
+        """Seconds that bytes of these rows take, by memory and instruction."""
+        seconds: dict[str, Seconds] = {}
         level = np.array(self.operands.level)
         for memory in self.machine.memories:
             here = np.flatnonzero(level == memory.name)
             some = np.flatnonzero(rows & np.isin(self.operands.memory, here))
             bytes_ = np.zeros(len(self.table), np.int64)
             np.add.at(bytes_, self.table.instruction[some], sizes[some])
-            seconds = seconds + bytes_ / getattr(memory, rate)
+            seconds[memory.name] = bytes_ / getattr(memory, rate)
         return seconds
 
     # ---- the scoreboard ----------------------------------------------------------------------

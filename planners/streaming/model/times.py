@@ -91,7 +91,7 @@ class Roofline:
         names = {machine.onchip, machine.offchip, self.route.source}
         memories = [Memory(name, None) for name in sorted(names)]
         memories.append(Memory(CPU_RING, None, level=machine.offchip))
-        self.seconds = Durations(machine, AddressSpace(memories))
+        self.seconds = Durations(machine, AddressSpace(memories), graph)
 
     def of(
         self, units: Sequence[Unit], stages: int = 3, overlapped: bool = True

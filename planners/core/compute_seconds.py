@@ -1,0 +1,161 @@
+"""How long an instruction computes: the one rule that scoreboards, floors and planners ask.
+
+    seconds = setup + max(array steps, output elements / their rate, bytes by port, writes)
+
+The setup is the compute engine's `latency_s`. Steps are those of the quickest map that is for the
+operator's kind, with every axis rounded up; without such a map MACs run at `macs_per_s`. Ports that
+read side by side take as long as the slowest. On a machine without maps, rates and ports this is
+the roofline of an ideal machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, TypeAlias
+
+from planners.core.boxes import Box
+from planners.core.compute_maps import ComputeMap
+from planners.core.graph import Graph, Operator
+from planners.core.loop_nest import Extents, LoopNest, loop_nest
+from planners.core.machine import Machine
+from planners.core.program import Piece, whole
+
+Sums: TypeAlias = tuple[int, int] | None
+Seconds: TypeAlias = Any
+"""A number, or a column of them."""
+
+
+def map_cycles(used: ComputeMap, extents: Extents) -> float:
+    """Cycles of a part of an operator on a map: every axis in whole steps."""
+    rows, columns = used.pixels
+    high, wide = extents.pixels
+    pixels = -(-high // rows) * -(-wide // columns)
+    held = sum(count * -(-channels // used.outputs) for count, channels in extents.outputs)
+    held *= -(-extents.inputs // used.inputs) * -(-extents.kernel // used.kernel)
+    return extents.times * held * max(pixels * used.cycles, used.hold_cycles)
+
+
+def seconds_by_port(
+    read_s: Mapping[str, Seconds],
+    written_s: Mapping[str, Seconds],
+    machine: Machine,
+    longest: Callable[[Seconds, Seconds], Seconds],
+) -> Seconds:
+    """Seconds of reads and writes, from those of each memory: see `ComputePorts`."""
+    ports = machine.compute_ports
+    named = {name for group in ports.parallel for name in group}
+    rest = tuple(level.name for level in machine.memories if level.name not in named)
+    found = _in_turn(written_s, set(written_s) - set(ports.shared), machine)
+    for group in (*ports.parallel, rest):
+        reads = _in_turn(read_s, group, machine)
+        found = longest(reads + _in_turn(written_s, set(group) & set(ports.shared), machine), found)
+    return found
+
+
+def _in_turn(seconds: Mapping[str, Seconds], names: Iterable[str], machine: Machine) -> Seconds:
+    total: Seconds = 0.0
+    for level in machine.memories:
+        if level.name in names and level.name in seconds:
+            total = total + seconds[level.name]
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a machine does of an operator: maps that it may take, and its output's pace."""
+
+    output: str
+    nest: LoopNest
+    kind: str
+    maps: tuple[ComputeMap, ...]
+    elements_per_s: float
+
+
+@dataclass(frozen=True)
+class ComputeSeconds:
+    """Seconds of a graph's operators, and of parts of them, on a machine."""
+
+    graph: Graph | None
+    machine: Machine
+    _works: dict[str, _Work] = field(default_factory=dict, compare=False)
+    _known: dict[tuple[object, ...], float] = field(default_factory=dict, compare=False)
+
+    def array_s(self, operator: str, made: Sequence[Piece], sums: Sums, macs: int) -> float:
+        """Seconds of array and outputs for a part of an operator: what it makes of each output,
+        over the range `sums` of its inputs or all of them, with so many MACs."""
+        if self.machine.is_ideal:
+            return macs / self.machine.macs_per_s
+        output = self._work(operator).output
+        box = next((piece.box for piece in made if piece.tensor == output), None)
+        return self.part_s(operator, box, sum(piece.elements for piece in made), sums, macs)
+
+    def part_s(self, operator: str, box: Box | None, elements: int, sums: Sums, macs: int) -> float:
+        """The same of a part that makes this box of the first output (None for nothing of it), and
+        so many elements of all outputs."""
+        work = self._work(operator)
+        box = None if box is None else work.nest.like(box)
+        key = (operator, box, elements, sums, macs)
+        known = self._known.get(key)
+        if known is None:
+            steps_s = self._steps_s(work, box, sums, macs)
+            known = self._known[key] = max(steps_s, elements / work.elements_per_s)
+        return known
+
+    def grouped_axis(self, operator: str) -> int:
+        """The axis of the first output along which it matters where a box lies; -1 for none."""
+        return self._work(operator).nest.grouped_axis
+
+    def _steps_s(self, work: _Work, box: Box | None, sums: Sums, macs: int) -> float:
+        machine = self.machine
+        if not work.maps:
+            return macs / machine.macs_per_s
+        if box is None:  # Of a part that makes nothing of the first output no loops are known.
+            return macs / max(each.macs_per_cycle for each in work.maps) / machine.clock_hz
+        extents = work.nest.extents(box, sums, work.kind)
+        return min(map_cycles(each, extents) for each in work.maps) / machine.clock_hz
+
+    def least_s(self, op: Operator) -> float:
+        """Seconds that array and outputs need for all of an operator, in whatever parts it is made.
+
+        Rates of full steps: no part beats them, because it rounds each axis up.
+        """
+        machine, graph = self.machine, self.graph
+        if machine.is_ideal or graph is None:
+            return op.macs / machine.macs_per_s
+        work = self._work(op.name)
+        elements = sum(graph.tensors[name].elements for name in op.outputs)
+        if not work.maps:
+            return max(op.macs / machine.macs_per_s, elements / work.elements_per_s)
+        products = op.macs or graph.tensors[op.outputs[0]].elements * work.nest.kernel
+        best = max(each.macs_per_cycle for each in work.maps)
+        return max(products / best / machine.clock_hz, elements / work.elements_per_s)
+
+    def whole_s(self, op: Operator) -> float:
+        """Seconds of array and outputs for an operator that is made at once."""
+        if self.machine.is_ideal or self.graph is None:
+            return op.macs / self.machine.macs_per_s
+        made = [whole(self.graph.tensors[name]) for name in op.outputs]
+        return self.array_s(op.name, made, None, op.macs)
+
+    def _work(self, operator: str) -> _Work:
+        if operator not in self._works:
+            if self.graph is None:
+                raise ValueError(f"seconds of {operator!r} without the graph that it is of")
+            op = self.graph.operators[self.graph.index[operator]]
+            self._works[operator] = _work(self.graph, op, self.machine)
+        return self._works[operator]
+
+
+def _work(graph: Graph, op: Operator, machine: Machine) -> _Work:
+    nest = loop_nest(graph, op)
+    kind, maps = "", tuple[ComputeMap, ...]()
+    for kind in nest.kinds:
+        maps = tuple(each for each in machine.compute_maps if kind in each.kinds)
+        if maps:
+            break
+    rates = machine.compute_rates
+    own = (next((rates[n] for n in names if n in rates), None) for names in nest.rates)
+    slowest = min((rate for rate in own if rate is not None), default=rates.get("default", inf))
+    return _Work(op.outputs[0], nest, kind, maps, slowest * machine.clock_hz)
