@@ -154,15 +154,13 @@ def check_compute(
             fail(f"compute_ports names no memory: {name!r:.80}")
         if named.count(name) > 1:
             fail(f"compute_ports: {name!r:.80} is in two groups")
-    if isinstance(ports.weights, str):
-        if ports.weights != ENTROPY:
-            fail(
-                f"compute_ports.weights must be a number or {ENTROPY!r}, not {ports.weights!r:.40}"
-            )
-    elif isinstance(ports.weights, bool) or not isinstance(ports.weights, (int, float)):
-        fail(f"compute_ports.weights must be a number or {ENTROPY!r}, not {ports.weights!r:.40}")
-    elif not 0 < ports.weights <= 1:
-        fail(f"compute_ports.weights must be above 0 and at most 1, not {ports.weights!r}")
+    weights = ports.weights
+    number = isinstance(weights, (int, float)) and not isinstance(weights, bool)
+    if weights != ENTROPY and not (number and 0 < float(weights) <= 1):
+        fail(
+            "compute_ports.weights must be a number above 0 and at most 1, or "
+            f"{ENTROPY!r}, not {weights!r:.40}"
+        )
 
 
 def _check_map(each: ComputeMap, fail: Callable[[str], None]) -> None:

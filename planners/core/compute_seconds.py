@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import Any, TypeAlias
 
-from planners.core.boxes import Box
-from planners.core.compute_maps import ComputeMap
+from planners.core.access import share_of_macs
+from planners.core.boxes import Box, around
+from planners.core.compute_maps import ENTROPY, ComputeMap
 from planners.core.graph import Graph, Operator
 from planners.core.loop_nest import Extents, LoopNest, loop_nest
 from planners.core.machine import Machine
@@ -82,13 +84,19 @@ class ComputeSeconds:
     _works: dict[str, _Work] = field(default_factory=dict, compare=False)
     _known: dict[tuple[object, ...], float] = field(default_factory=dict, compare=False)
 
+    @cached_property
+    def _onchip(self) -> frozenset[str]:
+        return frozenset((self.machine.onchip, *self.machine.slower))
+
     def array_s(self, operator: str, made: Sequence[Piece], sums: Sums, macs: int) -> float:
         """Seconds of array and outputs for a part of an operator: what it makes of each output,
         over the range `sums` of its inputs or all of them, with so many MACs."""
         if self.machine.is_ideal:
             return macs / self.machine.macs_per_s
-        output = self._work(operator).output
-        box = next((piece.box for piece in made if piece.tensor == output), None)
+        output, box = self._work(operator).output, None
+        for piece in made:
+            if piece.tensor == output:
+                box = around(piece.box, box)
         return self.part_s(operator, box, sum(piece.elements for piece in made), sums, macs)
 
     def part_s(self, operator: str, box: Box | None, elements: int, sums: Sums, macs: int) -> float:
@@ -116,6 +124,16 @@ class ComputeSeconds:
         extents = work.nest.extents(box, sums, work.kind)
         return min(map_cycles(each, extents) for each in work.maps) / machine.clock_hz
 
+    def crossing(self, tensor: str, memory: str) -> float:
+        """What part of its bytes of a tensor are read where a compute reads it from a memory: of
+        weights in a memory off chip those that the machine's ports say."""
+        weights = self.machine.compute_ports.weights
+        if weights == 1 or self.graph is None or memory in self._onchip:
+            return 1.0
+        if self.graph.tensors[tensor].kind != "parameter":
+            return 1.0
+        return self.graph.tensors[tensor].compressed if weights == ENTROPY else float(weights)
+
     def least_s(self, op: Operator) -> float:
         """Seconds that array and outputs need for all of an operator, in whatever parts it is made.
 
@@ -138,6 +156,22 @@ class ComputeSeconds:
             return op.macs / self.machine.macs_per_s
         made = [whole(self.graph.tensors[name]) for name in op.outputs]
         return self.array_s(op.name, made, None, op.macs)
+
+    def parts_s(self, op: Operator, box: Box, count: int) -> float:
+        """Seconds of array and outputs for an operator that is made in so many parts, each about as
+        large as this box of its first output."""
+        if self.machine.is_ideal or self.graph is None:
+            return op.macs / self.machine.macs_per_s
+        macs = share_of_macs(self.graph, op, op.outputs[0], box)
+        return count * self.array_s(op.name, [Piece(op.outputs[0], box)], None, macs)
+
+    def macs_s(self, macs: int, ops: Iterable[Operator]) -> float:
+        """Seconds of so many MACs at the pace of some operators, each made at once."""
+        some = list(ops)
+        theirs = sum(op.macs for op in some)
+        if self.machine.is_ideal or not theirs:
+            return macs / self.machine.macs_per_s
+        return macs * sum(self.whole_s(op) for op in some if op.macs) / theirs
 
     def _work(self, operator: str) -> _Work:
         if operator not in self._works:

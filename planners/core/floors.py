@@ -7,9 +7,10 @@ parts, run on rows, or read again; it still computes all of its output from what
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
 from planners.core.engines import moves, storage
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
@@ -77,21 +78,46 @@ class ProblemFloors:
         return self.loaded_bytes + self.stored_bytes + self.read_in_place_bytes
 
     def compute_s(self, op: Operator) -> float:
-        """Seconds that an operator computes at least: MACs, or bytes read or written, at full rate.
+        """Seconds that an operator computes at least: its array's full steps, or bytes read or
+        written at full rate.
 
-        The scoreboard's rule, with each byte that the operator touches read once.
+        The rule of `planners.core.compute_seconds`, with each byte that the operator touches read
+        once, and no axis rounded up.
         """
         graph, machine = self.graph, self.machine
         onchip = machine.memory(machine.onchip)
         touched = self._read_bytes(op, op.inputs)
         weights = self._read_bytes(op, op.parameters)
         reading = (touched + weights * (self.weights == COUNTED)) / onchip.read_bytes_per_s
+        read_s = {machine.onchip: reading}
         if self.weights == IN_PLACE:
-            reading += weights / max(machine.memory(m).read_bytes_per_s for m in self._weights_in)
+            # Where they may come from several memories, the fastest, beside what is on chip.
+            fastest = max(self._weights_in, key=lambda m: machine.memory(m).read_bytes_per_s)
+            crossing = sum(
+                self._touched[op.name][name] * self._computing.crossing(name, fastest)
+                for name in op.parameters
+            )
+            read_s[fastest] = crossing / machine.memory(fastest).read_bytes_per_s
         written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
-        return machine.engine("compute").latency_s + max(
-            op.macs / machine.macs_per_s, reading, written
-        )
+        moving = seconds_by_port(read_s, {machine.onchip: written}, self._ports, max)
+        busy = self._computing.least_s(op)
+        return machine.engine("compute").latency_s + float(max(busy, moving))
+
+    @cached_property
+    def _computing(self) -> ComputeSeconds:
+        return ComputeSeconds(self.graph, self.machine)
+
+    @cached_property
+    def _ports(self) -> Machine:
+        """The machine with ports that no plan's reads and writes beat, whichever memories of
+        several it chooses."""
+        machine, ports = self.machine, self.machine.compute_ports
+        several = {*self._weights_in} if len(self._weights_in) > 1 else set()
+        beside = several and any(not several <= {*group} for group in ports.parallel)
+        if not machine.slower and not beside:
+            return machine
+        alone = tuple((level.name,) for level in machine.memories)
+        return replace(machine, compute_ports=replace(ports, parallel=alone, shared=()))
 
     @cached_property
     def computing_s(self) -> float:

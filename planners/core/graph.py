@@ -45,6 +45,7 @@ class Tensor:
 
     Views are not tensors: they are aliases of the tensor they look at. Of a `table`, by the name of
     that parameter, it is as much as one operator reads at most (`planners.core.lookups`).
+    `compressed` is what part of its bytes entropy coding leaves, where its values are known.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Tensor:
     kind: TensorKind = "activation"
     dtype: str = "float32"
     table: str = ""
+    compressed: float = 1.0
 
     @property
     def elements(self) -> int:
@@ -361,12 +363,18 @@ def _part_from(name: Any, kind: Any, shape: Any = (), reads: Any = (), relation:
 
 def _tensor_json(tensor: Tensor) -> list[Any]:
     row = [tensor.name, tensor.kind, tensor.dtype, list(tensor.shape)]
+    if tensor.compressed != 1:
+        return [*row, tensor.table, tensor.compressed]
     return [*row, tensor.table] if tensor.table else row
 
 
-def _tensor_from(name: Any, kind: Any, dtype: Any, shape: Any, table: Any = "") -> Tensor:
+def _tensor_from(
+    name: Any, kind: Any, dtype: Any, shape: Any, table: Any = "", compressed: Any = 1.0
+) -> Tensor:
     _names([name, kind, dtype, table])
-    return Tensor(name, _sizes(shape), kind, dtype, table)
+    if not isinstance(compressed, (int, float)) or not 0 < compressed <= 1:
+        raise ValueError(f"{name!r:.60} is compressed to {compressed!r:.40}, not above 0 and to 1")
+    return Tensor(name, _sizes(shape), kind, dtype, table, float(compressed))
 
 
 def _operator_from(item: Mapping[str, Any]) -> Operator:

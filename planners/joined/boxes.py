@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations, product
 from math import prod
 
 from planners.core.access import needs, share_of_macs
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import (
@@ -129,7 +131,7 @@ class OperatorBoxes:
         cut = [axis for axis, count in enumerate(counts) if count > 1]
         moves = {axis: self._moved(sizes, counts, axis) for axis in cut}
         host = self.machine.memory(self.machine.offchip)
-        work_s = self.op.macs / self.machine.macs_per_s
+        work_s = self._compute.parts_s(self.op, self._box(sizes, ends[1]), prod(counts))
         for order in _permuted(cut):
             loaded = sum(
                 size * self._times(name, order, moves, counts) for name, size in bytes_of.items()
@@ -142,6 +144,10 @@ class OperatorBoxes:
                 both = held + made + sum(bytes_of[name] for name in changing)
                 if both <= self.budget_bytes:
                     yield Grid(sizes, order, 2, both, moved, max(moving_s, work_s))
+
+    @cached_property
+    def _compute(self) -> ComputeSeconds:
+        return ComputeSeconds(self.graph, self.machine)
 
     def _is_held(self, name: str) -> bool:
         """Whether an operand takes bytes on chip."""

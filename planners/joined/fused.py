@@ -14,6 +14,7 @@ from math import inf
 from typing import Any
 
 from planners.constraints.language import Wish
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.errors import BudgetTooSmall, SpillwayError, WishesConflict
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
@@ -249,10 +250,12 @@ class FusedParts:
         """Whether what a chain saves off chip is worth its work, by what is asked."""
         if self.wishes or self.in_place or not self.copies:
             return False
-        macs = sum(part.operators[position].macs for position in chain.positions)
+        ops = [part.operators[position] for position in chain.positions]
+        macs = sum(op.macs for op in ops)
         host, machine = self.machine.memory(self.machine.offchip), self.machine
         if self.objective == "latency":
-            return chain.saved_bytes / host.read_bytes_per_s > macs / machine.macs_per_s
+            again_s = ComputeSeconds(part, machine).macs_s(macs, ops)
+            return chain.saved_bytes / host.read_bytes_per_s > again_s
         if self.objective == "energy":
             return chain.saved_bytes * host.read_pj_per_byte > macs * machine.mac_pj
         return True

@@ -240,7 +240,7 @@ class Durations:
                 joined = isinstance(item, Load) and item.joined
                 return (0.0 if joined else engine.latency_s) + item.source.size_bytes / rate
             case Compute():
-                read = [(region.memory, region.size_bytes) for _, region in item.reads]
+                read = [self._read(operand) for operand in item.reads]
                 written = [(region.memory, size) for region, size in item.written]
                 moving = seconds_by_port(
                     self._moved(read, "read_bytes_per_s"),
@@ -254,9 +254,14 @@ class Durations:
             case _:
                 return 0.0
 
-    def _moved(self, moved: Iterable[tuple[str, int]], rate: str) -> dict[str, float]:
+    def _read(self, operand: Operand) -> tuple[str, float]:
+        (tensor, _), (memory, _, size_bytes) = operand
+        part = self.compute.crossing(tensor, self.level[memory].name)
+        return memory, size_bytes if part == 1 else size_bytes * part
+
+    def _moved(self, moved: Iterable[tuple[str, float]], rate: str) -> dict[str, float]:
         """Seconds that bytes of each memory take: all of a memory's at once."""
-        bytes_of: dict[str, int] = defaultdict(int)
+        bytes_of: dict[str, float] = defaultdict(int)
         for memory, size_bytes in moved:
             bytes_of[self.level[memory].name] += size_bytes
         return {

@@ -2,7 +2,8 @@
 
 Its terms, all from the machine's fields and the counts of `work`:
 
-* `compute`, `repeated`: MACs, and those done again, at the machine's MAC rate;
+* `compute`, `repeated`: MACs, and those done again, at the pace of the network's operators on the
+  machine (`planners.core.compute_seconds`);
 * `ram`: bytes read and written at the on-chip memory's bandwidths;
 * `flash`: bytes of weights at the flash's bandwidth; they are read anew for every
   `KernelStyle.pixels` output pixels, nothing is cached;
@@ -24,8 +25,9 @@ unrolled in full (they are not in the model), and 1.03 times its speed on module
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.overlap.cost.work import DOT, KernelStyle, KernelWork
@@ -74,13 +76,18 @@ def plan_cost(plan: Plan, kernels: KernelStyle = DOT, machine: Machine | None = 
 
     Raises `BadInput` for the plan of another planner.
     """
-    return cost(work_of(plan.graph, layout_of(plan), kernels), machine or plan.machine)
+    board, graph = machine or plan.machine, plan.graph
+    if not board.is_ideal and graph.macs:
+        pace_s = ComputeSeconds(graph, board).macs_s(graph.macs, graph.operators)
+        mac_pj = board.mac_pj * board.macs_per_s * pace_s / graph.macs  # the whole core's
+        board = replace(board, macs_per_s=graph.macs / pace_s, mac_pj=mac_pj)
+    return cost(work_of(graph, layout_of(plan), kernels), board)
 
 
 def cost(work: KernelWork, machine: Machine, modulo_cycles: float = MODULO_CYCLES) -> McuCost:
     """Time and energy of some work, term by term.
 
-    On a machine of `onchip` RAM, and with the weights in its memory `parameters`.
+    On a machine of `onchip` RAM, and with the weights in its memory `parameters`, at its MAC rate.
     """
     ram, flash = machine.memory(machine.onchip), machine.memory(machine.parameters)
     seconds = TimeTerms(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, takewhile
 
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.overlap.kernels.bottleneck import recomputing
@@ -15,7 +17,7 @@ from planners.overlap.model.rows import TensorRows
 from planners.overlap.model.segments import Segments
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cost:
     """The approximate seconds of kernels by the simulator's model: weights are read for each
     instruction, windows overlap, and each instruction begins anew.
@@ -30,8 +32,20 @@ class Cost:
         last = self.graph.operators[run.operators[-1]]
         times = self._times(last, run.rows)
         ops = [self.graph.operators[p] for p in run.operators]
-        again = run.extra_macs / self.machine.macs_per_s
+        again = self._compute.macs_s(run.extra_macs, ops)
         return again + sum(self._of(op, min(times, self._times(op, run.rows and 1))) for op in ops)
+
+    @cached_property
+    def _compute(self) -> ComputeSeconds:
+        return ComputeSeconds(self.graph, self.machine)
+
+    def _array_s(self, op: Operator, times: int) -> float:
+        """Seconds of array and outputs where an operator is made in so many parts of one size."""
+        rows = TensorRows(self.graph, op.outputs[0])
+        box = rows.box(0, max(1, rows.count // times))
+        if times > rows.count:
+            box = Segments(self.graph, op.outputs[0]).box(0)
+        return self._compute.parts_s(op, box, times)
 
     def _times(self, op: Operator, rows: int) -> int:
         if not rows:
@@ -49,7 +63,7 @@ class Cost:
             read += graph.size_bytes(name) * share / onchip.read_bytes_per_s
         written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
         begun = machine.engine("compute").latency_s * times
-        return begun + max(op.macs / machine.macs_per_s, read, written)
+        return begun + max(self._array_s(op, times), read, written)
 
 
 def row_levels(count: int) -> Iterator[int]:

@@ -26,6 +26,7 @@ from planners.core.tables.table import (
     Flags,
     Numbers,
 )
+from planners.simulator.columns.operands import MOST_ELEMENTS
 from planners.simulator.columns.replay import Columns
 from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.columns.waits import Waits
@@ -144,7 +145,7 @@ class _Timing:
         table = self.table
         role, sizes = table.role, table.size
         again = self.columns.stays.adds & self.columns.pairing.summed
-        reads = self._moved((role == READ) | again, sizes, "read_bytes_per_s")
+        reads = self._moved((role == READ) | again, self._crossing(sizes), "read_bytes_per_s")
         made = self.columns.pairing.made
         elements = self.operands.elements
         written = sizes * elements[made] // elements
@@ -154,56 +155,69 @@ class _Timing:
         seconds: Seconds = self._engine_values(rows, "latency_s") + longest
         return seconds
 
+    def _crossing(self, sizes: Numbers) -> Numbers | Seconds:
+        """Of each row the bytes that a compute reads: of weights, what ports say."""
+        if self.machine.compute_ports.weights == 1:
+            return sizes
+        tensors, levels = self.table.tensors, self.operands.level
+        part = [
+            [self._compute.crossing(name, level) for name in tensors] for level in (*levels, "")
+        ]
+        shares: Seconds = np.array(part)[self.operands.memory, self.table.tensor]
+        return sizes * shares
+
+    @cached_property
+    def _compute(self) -> ComputeSeconds:
+        return ComputeSeconds(self.operands.graph, self.machine)
+
     def _arrays(self, rows: Flags) -> Seconds:
         """Seconds of array and outputs of these computes: those of parts alike are asked once."""
-        table, operands, machine = self.table, self.operands, self.machine
-        if machine.is_ideal:
-            return table.macs[rows] / machine.macs_per_s
-        graph, compute = operands.graph, ComputeSeconds(operands.graph, machine)
-        number = {name: at for at, name in enumerate(table.tensors)}
-        ops = [graph.operators[graph.index[name]] for name in table.operators]
-        outputs = np.array([number.get(op.outputs[0], -1) for op in ops], np.int64)
-        grouped = np.array([compute.grouped_axis(op.name) for op in ops], np.int64)
-        writes = np.flatnonzero(table.role == WRITE)
-        made, at = self.columns.pairing.made[writes], table.instruction[writes]
-        elements = np.zeros(len(table), np.int64)
-        np.add.at(elements, at, operands.elements[made])
-        box = np.full(len(table), -1, np.int64)
-        first = table.tensor[writes] == outputs[table.operator[at]]
-        box[at[first]] = made[first]
-        row, operator = box[rows], table.operator[rows]
-        sizes = np.where(row[:, None] < 0, 0, (table.stop - table.start)[row])
-        axis = grouped[operator]
-        begin = np.where((row < 0) | (axis < 0), 0, table.start[row, axis])
-        columns = (operator, elements[rows], *table.sums[rows].T, table.macs[rows], begin, *sizes.T)
-        every, which = distinct(*columns)
+        table, compute = self.table, self._compute
+        if self.machine.is_ideal:
+            return table.macs[rows] / self.machine.macs_per_s
+        elements, start, stop = self._made_of_each()
+        own = (table.operator, elements, *table.sums.T, table.macs, *start.T, *stop.T)
+        every, which = distinct(*(column[rows] for column in own))
+        rank = start.shape[1]
         found = np.empty(len(every))
-        for at_, (op, count, first_sum, last_sum, macs, begins, *extent) in enumerate(
-            every.tolist()
-        ):
-            own = graph.tensors[ops[op].outputs[0]].shape
-            part = tuple(
-                (begins * (each == grouped[op]), begins * (each == grouped[op]) + extent[each])
-                for each in range(len(own))
-            )
-            found[at_] = compute.part_s(
-                ops[op].name,
-                part if extent[0] else None,
-                count,
-                None if first_sum < 0 else (first_sum, last_sum),
-                macs,
-            )
+        for at, (op, count, first, last, macs, *box) in enumerate(every.tolist()):
+            made = tuple(zip(box[:rank], box[rank:], strict=True))
+            sums = None if first < 0 else (first, last)
+            part = made if made[0][1] else None
+            found[at] = compute.part_s(table.operators[op], part, count, sums, macs)
         seconds: Seconds = found[which]
         return seconds
 
-    def _moved(self, rows: Flags, sizes: Numbers, rate: str) -> dict[str, Seconds]:
+    def _made_of_each(self) -> tuple[Numbers, Numbers, Numbers]:
+        """By instruction: the elements it makes, and where the box begins and ends on each axis
+        that it makes of its operator's first output: from 0, but where groups part the channels."""
+        table, graph = self.table, self.operands.graph
+        number = {name: at for at, name in enumerate(table.tensors)}
+        ops = [graph.operators[graph.index[name]] for name in table.operators]
+        output = np.array([number.get(op.outputs[0], -1) for op in ops], np.int64)
+        writes = np.flatnonzero(table.role == WRITE)
+        made, at = self.columns.pairing.made[writes], table.instruction[writes]
+        elements = np.zeros(len(table), np.int64)
+        np.add.at(elements, at, self.operands.elements[made])
+        first = table.tensor[writes] == output[table.operator[at]]
+        start = np.full((len(table), table.start.shape[1]), MOST_ELEMENTS, np.int64)
+        stop = np.zeros_like(start)
+        np.minimum.at(start, at[first], table.start[made[first]])
+        np.maximum.at(stop, at[first], table.stop[made[first]])
+        grouped = [self._compute.grouped_axis(op.name) for op in ops]
+        axis = np.array([*grouped, -1], np.int64)[table.operator]
+        kept = np.arange(start.shape[1]) == axis[:, None]
+        moved = np.where(kept | (stop == 0), 0, start)
+        return elements, np.where(stop == 0, 0, start) - moved, stop - moved
+
+    def _moved(self, rows: Flags, sizes: Numbers | Seconds, rate: str) -> dict[str, Seconds]:
         """Seconds that bytes of these rows take, by memory and instruction."""
         seconds: dict[str, Seconds] = {}
         level = np.array(self.operands.level)
         for memory in self.machine.memories:
             here = np.flatnonzero(level == memory.name)
             some = np.flatnonzero(rows & np.isin(self.operands.memory, here))
-            bytes_ = np.zeros(len(self.table), np.int64)
+            bytes_ = np.zeros(len(self.table), sizes.dtype)
             np.add.at(bytes_, self.table.instruction[some], sizes[some])
             seconds[memory.name] = bytes_ / getattr(memory, rate)
         return seconds
