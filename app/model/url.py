@@ -27,7 +27,9 @@ from planners.core.machine import changed_numbers
 from planners.core.weights import COUNTED, LEFT_OUT, instead_of
 from planners.study.budgets import plain_budget
 
-VERSION, FIRST = "2", "1"
+VERSION, SECOND, FIRST = "3", "2", "1"
+MACHINES_OF_BEFORE = {"npu_small": "npu_ideal"}
+"""What a machine was, by its name in a link of before: the usual one had no array."""
 UPLOADED = " (uploaded)"
 MOST_NAME = 100
 TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
@@ -124,6 +126,7 @@ def from_query(
     if given["v"] not in OPTION:
         return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
     wrong = _unknown(given)
+    given = _on_its_machine(given, given["v"])
     given, brought = _uploaded(_presented(_of_now(given, wrong), wrong), wrong)
     problem, options = _read(Problem, given, wrong), _options(given, wrong)
     problem |= brought | ({"options": unusual(options)} if options else {})
@@ -184,6 +187,9 @@ def pinned_in(
     if not isinstance(texts, dict) or not all(isinstance(v, str) for v in texts.values()):
         return {}, [cannot]
     wrong: list[str] = []
+    texts = _on_its_machine({"machine": "", **texts}, given["v"])
+    if not texts["machine"]:
+        del texts["machine"]
     if "machine" in problem:  # changed numbers refer to that preset
         texts = {"machine": problem["machine"], **texts}
     if "weights" not in given:
@@ -200,6 +206,14 @@ def pinned_in(
 
 AS_WEIGHTS = {"0": LEFT_OUT, "1": COUNTED}
 """What `parameters` in a link said."""
+
+
+def _on_its_machine(given: Mapping[str, str], version: str) -> dict[str, str]:
+    """A link with the machine that it was made for, whatever that is called today."""
+    if version == VERSION:
+        return dict(given)
+    machine = given.get("machine", Problem.param["machine"].default)
+    return {**given, "machine": MACHINES_OF_BEFORE.get(machine, machine)}
 
 
 def _of_now(given: Mapping[str, str], wrong: list[str]) -> dict[str, str]:
@@ -294,7 +308,7 @@ def _allowed(key: str, value: Any) -> Any:
     return value
 
 
-OPTION = {VERSION: _option, FIRST: links_v1.option}
+OPTION = {VERSION: _option, SECOND: _option, FIRST: links_v1.option}
 """How each version of links names options."""
 
 

@@ -60,7 +60,7 @@ class Exercise:
     goals: tuple[Goal, ...]
     planner: str
     budget_bytes: int | None = None
-    machine: str = "npu_small"
+    machine: str = "npu_ideal"
     weights: str = "left-out"
     starter: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -180,7 +180,7 @@ TEN = (
     Exercise(
         "quickest",
         "The quickest MobileNetV2 in 256 KiB",
-        "The plan that moves the least takes 2.5 ms on npu_small. Plan one that takes 1.6 ms at "
+        "The plan that moves the least takes 2.5 ms on npu_ideal. Plan one that takes 1.6 ms at "
         "most, with weights counted, by whatever means.",
         partial(load, "mobilenet_v2"),
         "plan",

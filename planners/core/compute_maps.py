@@ -20,11 +20,10 @@ KINDS: Mapping[str, str] = {
     "pointwise": "dense convolutions of one pixel, where they differ from other dense ones",
     "linear": "matrix products, where they differ from other dense ones",
     "depthwise": "convolutions of each channel by itself",
-    "pool": "pools, means and sums over pixels",
+    "pool": "pools, and means and sums over pixels",
+    "mean": "means and sums over pixels, where they differ from pools",
 }
 """What a map may be for."""
-GENERAL: Mapping[str, str] = {"pointwise": "dense", "linear": "dense", "depthwise": "dense"}
-"""The kind whose maps an operator takes where none is for its own."""
 ENTROPY = "entropy"
 
 

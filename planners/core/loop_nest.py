@@ -15,8 +15,8 @@ from planners.core.relations import full
 PRODUCTS = frozenset({"matmul", "bmm", "einsum", "scaled_dot_product_attention"})
 """Kinds whose products are other ones for each of their first axes: nothing is held for two."""
 POOLED = POOLS | {f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2, 3)}
-POOLED |= {"mean", "sum"}
-EACH_BY_ITSELF = ("depthwise", "pool")
+MEANS = frozenset({"mean", "sum"})
+EACH_BY_ITSELF = ("depthwise", "pool", "mean")
 """Kinds of which an output channel reads one input channel: their maps have no groups."""
 KEEPS = ELEMENTWISE | NORMS
 KEPT = (("same",), ("channels",))
@@ -159,6 +159,8 @@ def loop_nest(graph: Graph, op: Operator) -> LoopNest:
 def _kinds(op: Operator, products: int) -> tuple[str, ...]:
     """`products`: MACs that it would have with one input for each output element."""
     if not op.macs:
+        if op.kind in MEANS:
+            return ("mean", "pool")
         return ("pool",) if op.kind in POOLED else ()
     if op.kind in CONVOLUTIONS:
         if op.groups > 1 and op.macs <= products:
@@ -182,7 +184,7 @@ def _axes(op: Operator, rank: int) -> tuple[int, int, int]:
     """Which axes are rows, columns and outputs."""
     if op.kind == "linear":
         return -1, rank - 2 if rank > 1 else -1, rank - 1
-    if (op.kind in CONVOLUTIONS or op.kind in POOLED) and rank > 2:
+    if (op.kind in CONVOLUTIONS | POOLED and rank > 2) or (op.kind in MEANS and rank > 3):
         return (rank - 2 if rank > 3 else -1), rank - 1, 1
     return -1, rank - 2 if rank > 1 else -1, rank - 1
 

@@ -80,7 +80,7 @@ def _read_rate(folder: Path) -> StorageRate:
 
 
 def _machine(host: float, cache: float, macs: float, storage: StorageRate) -> Machine:
-    base = load_machine("npu_small")
+    base = load_machine("npu_ideal")
     rates = {"scratchpad": cache, "host": host, "storage": storage.bytes_per_s}
     engines = {"compute": cache, "dma_in": host, "dma_out": host}
     how = "measured: median of runs through NumPy, one process"
@@ -99,7 +99,7 @@ def _machine(host: float, cache: float, macs: float, storage: StorageRate) -> Ma
         bits_per_mac=32,
         memories=tuple(_level(m, rates[m.name]) for m in base.memories),
         engines=(*(Engine(name, rate) for name, rate in engines.items()), engine),
-        notes="Rates measured by `spillway calibrate`; sizes, clock and energies are npu_small's. "
+        notes="Rates measured by `spillway calibrate`; sizes, clock and energies are npu_ideal's. "
         f"Storage: {how}.",
         sources={**(base.sources or {}), **measured},
     )

@@ -15,7 +15,7 @@ from planners.core.registry import planner
 from planners.papers.memo import Memo
 from planners.simulator.claimed import check
 
-MACHINE = "npu_small"
+MACHINE = "npu_ideal"
 
 
 class SchemeCase(NamedTuple):

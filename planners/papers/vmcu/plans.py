@@ -20,7 +20,7 @@ from planners.papers.table import Row
 from planners.papers.vmcu.ways import ways
 from planners.simulator.claimed import check
 
-MACHINE = "npu_small"
+MACHINE = "npu_ideal"
 MOST_OF_BLOCK, MOST_OF_NETWORK = 250_000, 1_500_000
 """Instructions: longer programs are not replayed here."""
 

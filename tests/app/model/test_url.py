@@ -125,6 +125,26 @@ def test_another_version_is_said_to_be_another() -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "machine", "today"),
+    [
+        ("1", "npu_small", "npu_ideal"),
+        ("2", "npu_small", "npu_ideal"),
+        ("2", "", "npu_ideal"),
+        ("2", "stm32f746", "stm32f746"),
+        ("3", "npu_small", "npu_small"),
+    ],
+)
+def test_a_link_keeps_the_machine_that_it_was_made_for(
+    version: str, machine: str, today: str
+) -> None:
+    given = {"v": version, "model": "vgg16"} | ({"machine": machine} if machine else {})
+    assert from_query(given)[0]["machine"] == today
+    pinned = {"v": version, "pinned": json.dumps({"planner": "fusion", "machine": machine})}
+    if machine:
+        assert pinned_in(pinned, {})[0]["machine"] == today
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "model=/etc/passwd",
@@ -143,7 +163,7 @@ def test_another_version_is_said_to_be_another() -> None:
     ],
 )
 def test_what_a_link_may_not_say_is_one_line_and_changes_nothing(text: str) -> None:
-    problem, look, wrong = read("?v=1&" + text)
+    problem, look, wrong = read("?v=3&" + text)
     assert (problem, look) == ({}, {})
     assert len(wrong) == 1
     assert text.split("=")[0] in wrong[0]
