@@ -1,8 +1,8 @@
 """ONNX files read as untrusted data: bytes parsed, sizes and names checked.
 
-Nothing but onnx's protobuf classes touches the bytes. Weights are not looked at, wherever they
-lie: a graph needs their shapes. Of weights in files of their own, only small whole numbers that
-shapes are computed from are read, and never outside the model's folder.
+Nothing but onnx's protobuf classes touches the bytes. A graph needs the shapes of weights, and
+how often each value occurs in quantised ones. Of weights in files of their own, only small whole
+numbers that shapes are computed from are read, and never outside the model's folder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+import numpy as np
 import onnx
+from numpy.typing import NDArray
 
 from planners.core.errors import BadInput
 
@@ -43,6 +45,13 @@ class OnnxFile:
     def opset(self) -> int:
         """The version of the standard operators."""
         return self.opsets[""]
+
+    def coded(self, name: str) -> NDArray[Any] | None:
+        """The numbers of a quantised weight that lies in the file as bytes; None for any other."""
+        tensor = self.constants.get(name)
+        if tensor is None or not tensor.raw_data:
+            return None
+        return np.frombuffer(tensor.raw_data, np.uint8)
 
 
 def read_onnx(path: str | Path) -> OnnxFile:

@@ -10,7 +10,8 @@ from typing import Any
 from planners.core.element_types import Width, width_of_file
 from planners.core.errors import BadInput
 from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
-from planners.importers.passes import CallTrace, to_graph
+from planners.importers.padding import graph_of
+from planners.importers.passes import CallTrace
 
 
 def from_onnx(
@@ -18,6 +19,7 @@ def from_onnx(
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
+    fold_padding: bool = True,
 ) -> Graph:
     """The graph of an ONNX file, its default schedule the order of its nodes.
 
@@ -25,6 +27,7 @@ def from_onnx(
     that the file computes from shapes are followed. Tensors keep their names; weights are
     parameters, but for operands of arithmetic that are one number. Patterns that exporters write
     out (SiLU, GELU, layer norm, attention) are one operator, as in the model that they came from.
+    With `fold_padding` a `Pad` in front of convolutions and pools alone is their padding.
     What has no counterpart in PyTorch's words is an opaque operator that needs all of its operands
     and counts no MACs: the graph's source lists them under `opaque`. Weights in files of their own
     stay unread.
@@ -39,15 +42,19 @@ def from_onnx(
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not an ONNX file: it has names that are no text") from error
     try:
-        graph = to_graph(
-            trace, granularity, bytes_per_element=width_of_file(bytes_per_element), source=source
+        graph = graph_of(
+            trace,
+            granularity,
+            bytes_per_element=width_of_file(bytes_per_element),
+            source=source,
+            fold_padding=fold_padding,
         )
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
     if not graph.operators:
         raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
     names = [op.name for op in graph.operators if not opaque.isdisjoint(_kinds(op))]
-    return replace(graph, source={**source, "opaque": names}) if names else graph
+    return replace(graph, source={**graph.source, "opaque": names}) if names else graph
 
 
 def _kinds(op: Operator) -> set[str]:
@@ -58,6 +65,7 @@ def _trace(
     path: str | Path, input_shape: Sequence[Any] | None
 ) -> tuple[CallTrace, dict[str, Any], frozenset[str]]:
     """The calls of a file, what its graph's `source` says, and the kinds of calls not known."""
+    from planners.importers.entropy import with_entropy
     from planners.importers.onnx.calls import read_calls
     from planners.importers.onnx.file import read_onnx
     from planners.importers.onnx.patterns import combine
@@ -76,6 +84,6 @@ def _trace(
         "input_shape": [list(tensor.shape) for tensor in inputs],
     }
     calls = combine(traced, outputs)
-    parameters = tuple(traced.parameters.values())
+    parameters = with_entropy(traced.parameters.values(), file.coded)
     trace = CallTrace(file.path.stem, tuple(inputs), parameters, calls, outputs)
     return trace, source, frozenset(traced.opaque)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from planners.core.element_types import Width, width_of_file
 from planners.core.errors import BadInput
 from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
-from planners.importers.passes import CallTrace, to_graph
+from planners.importers.padding import graph_of
+from planners.importers.passes import CallTrace
 from planners.importers.torch.said import NodeValue
 
 if TYPE_CHECKING:
@@ -29,11 +34,13 @@ def from_tflite(
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
+    fold_padding: bool = True,
 ) -> Graph:
     """The graph of a TensorFlow Lite file's first subgraph, its operators in the file's order.
 
     Maps have their channels second, as in graphs from PyTorch. Weights behind DEQUANTIZE or DENSIFY
-    are what they are stored as. Variables, of the runtime or of layers, are state. What has no
+    are what they are stored as. With `fold_padding` a PAD in front of convolutions and pools alone
+    is their padding: TensorFlow Lite Micro runs it, with a tensor of its own. Variables, of the runtime or of layers, are state. What has no
     counterpart in PyTorch's words is an opaque operator that needs all of its operands and counts
     no MACs: the graph's source lists them under `opaque`. The file has its shapes: `input_shape`,
     if given, must be those.
@@ -53,11 +60,12 @@ def from_tflite(
         "input_shape": [list(t.shape) for t in found.trace.inputs if t.kind == "input"],
     }
     try:
-        graph = to_graph(
+        graph = graph_of(
             found.trace,
             granularity,
             bytes_per_element=width_of_file(bytes_per_element),
             source=source,
+            fold_padding=fold_padding,
         )
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
@@ -65,7 +73,7 @@ def from_tflite(
         raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
     opaque = found.calls.opaque
     names = [op.name for op in graph.operators if not opaque.isdisjoint(_kinds(op))]
-    return replace(graph, source={**source, "opaque": names}) if names else graph
+    return replace(graph, source={**graph.source, "opaque": names}) if names else graph
 
 
 def _kinds(op: Operator) -> set[str]:
@@ -117,6 +125,7 @@ class SubgraphReader:
     state: dict[str, str] = field(default_factory=dict)
 
     def read(self) -> FoundCalls:
+        from planners.importers.entropy import with_entropy
         from planners.importers.tflite.inlined import inlined
         from planners.importers.tflite.open_axes import sized
         from planners.importers.tflite.values import values_of
@@ -146,13 +155,19 @@ class SubgraphReader:
         trace = CallTrace(
             self.file.path.stem,
             tuple(inputs),
-            tuple(writer.found.parameters.values()),
+            with_entropy(writer.found.parameters.values(), partial(self._numbers, values)),
             tuple(writer.found.calls.values()),
             tuple(dict.fromkeys(name for name in outputs if name in known)),
             self.state,
         )
         began = {name: variable for variable, name in self.kept.items()}
         return FoundCalls(trace, values, writer.found, returned, graph, began)
+
+    def _numbers(self, values: TfliteValues, name: str) -> NDArray[Any] | None:
+        """The numbers of a constant; None where its bytes are not as its shape says."""
+        with suppress(BadInput):
+            return self.file.numbers(values.tensors[name])
+        return None
 
     def _check_order(self, graph: TfliteSubgraph) -> None:
         """Refuse a file in which something is read that nothing before it has made."""
