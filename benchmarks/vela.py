@@ -10,8 +10,8 @@ MobileNetV2, with squeeze and excitation, and residual. The files of others are 
 that `SPILLWAY_TFLITE` names, and left out where it has none.
 
 Compared are sums of operators' cycles, each operator by itself with its maps in SRAM and its
-weights where they live: Vela's *Op Cycles* beside ours. Weights cross the port by the entropy of the
-file's values. Printed: ratios of totals, how many lie within 0.8 and 1.25, layers that do, pairs of
+weights where they live, which cross the port by the entropy of their values: Vela's *Op Cycles*
+beside ours. Printed: ratios of totals, how many lie within 0.8 and 1.25, layers that do, pairs of
 networks that Vela separates by 25 % and that stand in another order here, and of how many layers
 the same thing binds (array or outputs, SRAM, flash).
 """
