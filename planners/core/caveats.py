@@ -91,6 +91,12 @@ def caveats(graph: Graph) -> Caveats:
     named = {*opaque, *uncounted}
     kinds = {op.name: op.kind for op in graph.operators if op.name in named}
     notes = [str(note)] if note else []
+    if count := source.get("folded_pads"):
+        pads, are = ("1 pad", "is") if count == 1 else (f"{count!s:.20} pads", "are")
+        notes.append(
+            f"{pads} in front of convolutions or pools {are} their padding, not operators of "
+            "their own; a runtime that runs them needs more (fold_padding=False, --keep-padding)"
+        )
     if graph.state:
         notes.append(_kept(graph))
     return Caveats(tuple(notes), opaque, uncounted, kinds)

@@ -20,7 +20,7 @@ from planners.core.access import share_of_macs
 from planners.core.boxes import Box, around
 from planners.core.compute_maps import ENTROPY, ComputeMap
 from planners.core.graph import Graph, Operator
-from planners.core.loop_nest import Extents, LoopNest, loop_nest
+from planners.core.loop_nest import EACH_BY_ITSELF, Extents, LoopNest, loop_nest
 from planners.core.machine import Machine
 from planners.core.program import Piece, whole
 
@@ -93,11 +93,16 @@ class ComputeSeconds:
         over the range `sums` of its inputs or all of them, with so many MACs."""
         if self.machine.is_ideal:
             return macs / self.machine.macs_per_s
+        box = self.made_box(operator, made)
+        return self.part_s(operator, box, sum(piece.elements for piece in made), sums, macs)
+
+    def made_box(self, operator: str, made: Sequence[Piece]) -> Box | None:
+        """The box around what is made of an operator's first output; None for nothing of it."""
         output, box = self._work(operator).output, None
         for piece in made:
             if piece.tensor == output:
                 box = around(piece.box, box)
-        return self.part_s(operator, box, sum(piece.elements for piece in made), sums, macs)
+        return box
 
     def part_s(self, operator: str, box: Box | None, elements: int, sums: Sums, macs: int) -> float:
         """The same of a part that makes this box of the first output (None for nothing of it), and
@@ -110,6 +115,18 @@ class ComputeSeconds:
             steps_s = self._steps_s(work, box, sums, macs)
             known = self._known[key] = max(steps_s, elements / work.elements_per_s)
         return known
+
+    def input_reads(self, operator: str, box: Box | None, sums: Sums) -> int:
+        """How often the array reads each input for a part of an operator: once for each run of the
+        output channels that its quickest map has at a time; once where it has none."""
+        work = self._work(operator)
+        if self.machine.is_ideal or box is None or not work.maps:
+            return 1
+        extents = work.nest.extents(work.nest.like(box), sums, work.kind)
+        used = min(work.maps, key=lambda each: map_cycles(each, extents))
+        if work.kind in EACH_BY_ITSELF:
+            return 1
+        return max(-(-channels // used.outputs) for _, channels in extents.outputs)
 
     def grouped_axis(self, operator: str) -> int:
         """The axis of the first output along which it matters where a box lies; -1 for none."""
@@ -133,6 +150,10 @@ class ComputeSeconds:
         if self.graph.tensors[tensor].kind != "parameter":
             return 1.0
         return self.graph.tensors[tensor].compressed if weights == ENTROPY else float(weights)
+
+    def is_data(self, tensor: str) -> bool:
+        """Whether a tensor is no weight: an array that holds weights streams it past them."""
+        return self.graph is not None and self.graph.tensors[tensor].kind != "parameter"
 
     def least_s(self, op: Operator) -> float:
         """Seconds that array and outputs need for all of an operator, in whatever parts it is made.

@@ -180,7 +180,7 @@ class ProblemFloors:
         picojoules += (results + self.loaded_bytes) * min(m.write_pj_per_byte for m in chips)
         picojoules += (self.loaded_bytes + self.read_in_place_bytes) * outside
         picojoules += self.stored_bytes * host.write_pj_per_byte
-        return picojoules * 1e-12
+        return picojoules * 1e-12 + machine.leakage_w * self.latency_s
 
     @cached_property
     def _weights_in(self) -> frozenset[str]:

@@ -66,9 +66,10 @@ class Machine:
     memory that a budget replaces, `offchip` the one where graph inputs and outputs live, and
     `parameters` the one where parameters live. `slower` names memories that tensors may lie in
     too, behind `onchip`, each no faster than the one before. `compute_maps`, `compute_rates` and
-    `compute_ports` say how its array takes operators (`planners.core.compute_maps`). `sources` is
-    keyed by field: `clock_hz`, `scratchpad.size_bytes`, `compute_rates.default`. Raises `BadInput`
-    naming the field where a value makes no sense.
+    `compute_ports` say how its array takes operators (`planners.core.compute_maps`). It leaks
+    `leakage_w` watts as long as it runs. `sources` is keyed by field: `clock_hz`,
+    `scratchpad.size_bytes`, `compute_rates.default`. Raises `BadInput` naming the field where a
+    value makes no sense.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Machine:
     compute_maps: tuple[ComputeMap, ...] = ()
     compute_rates: Mapping[str, float] = field(default_factory=dict, hash=False)
     compute_ports: ComputePorts = ALL_IN_TURN
+    leakage_w: float = 0.0
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -123,6 +125,8 @@ class Machine:
     def numbers(self) -> dict[str, float]:
         """Every quantity by the name that `sources` has for it."""
         quantities: dict[str, float] = {name: getattr(self, name) for name in _QUANTITIES}
+        if self.leakage_w:
+            quantities["leakage_w"] = self.leakage_w
         items: tuple[MemoryLevel | Engine, ...] = (*self.memories, *self.engines)
         for item in items:
             for name, value in asdict(item).items():
@@ -164,7 +168,7 @@ class Machine:
         return machine
 
 
-_WHERE_SAID = ("slower", "compute_maps", "compute_rates", "compute_ports")
+_WHERE_SAID = ("leakage_w", "slower", "compute_maps", "compute_rates", "compute_ports")
 _COMPUTE: Mapping[str, Callable[[Any], Any]] = {
     "compute_maps": maps_of,
     "compute_rates": rates_of,

@@ -108,7 +108,7 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
             schedule(program, machine, plan.graph, serial=serial, seconds=seconds, spread=not own)
         )
     moved = (
-        moved_bytes(plan.program, machine)
+        moved_bytes(plan.program, machine, plan.graph)
         if columns is None
         else moved_by_columns(columns, machine)
     )
@@ -119,7 +119,7 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         traffic_bytes=report.traffic_bytes,
         peak_bytes=report.peak_bytes,
         extent_bytes=report.extent_bytes,
-        energy=joules(machine, moved),
+        energy=joules(machine, moved, found.makespan_s),
         touched_bytes=moved.touched(bank.name for bank in machine.banks),
         busy_s=found.by_engine(found.stop_s - found.start_s),
         intervals=HeldIntervals(found),

@@ -312,3 +312,30 @@ def test_what_makes_no_sense_in_a_machine_file_is_told_in_a_line(fault: str) -> 
         Machine.from_json({**IDEAL.to_json(), **table})
     assert words in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def test_an_array_reads_its_inputs_again_for_each_run_of_outputs() -> None:
+    dense = ComputeSeconds(conv(20, 40, (4, 4)), machine(*SQUARE))
+    box = ((0, 1), (0, 40), (0, 4), (0, 4))
+    assert dense.input_reads("op", box, None) == 3
+    assert dense.input_reads("op", ((0, 1), (0, 16), (0, 4), (0, 4)), None) == 1
+    each = ComputeSeconds(conv(40, 40, (4, 4), groups=40), machine(*SQUARE))
+    assert each.input_reads("op", box, None) == 1
+    assert ComputeSeconds(conv(20, 40, (4, 4)), IDEAL).input_reads("op", box, None) == 1
+
+
+def test_what_is_read_again_and_what_leaks_are_energy_and_no_traffic() -> None:
+    graph = conv(20, 40, (4, 4))
+    on = replace(machine(*SQUARE), leakage_w=0.5)
+    plan, before = (sp.plan(graph, "cosma", 10**6, each) for each in (on, IDEAL))
+    found, ideal = sp.simulate(plan), sp.simulate(before)
+    assert found.traffic_bytes == ideal.traffic_bytes
+    assert found.energy["leakage"] == pytest.approx(0.5 * found.makespan_s)
+    onchip = on.memory(on.onchip)
+    twice = 2 * graph.size_bytes("data") * onchip.read_pj_per_byte * 1e-12
+    more = found.energy[on.onchip] - ideal.energy[on.onchip]
+    assert more == pytest.approx(twice)
+    assert "leakage" not in ideal.energy
+    assert Machine.from_json(on.to_json()) == on
+    with pytest.raises(sp.BadInput, match="leakage_w must be a finite number"):
+        replace(on, leakage_w=float("nan"))

@@ -106,7 +106,7 @@ def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
         assert (told and told.intervals()) == (
             same if narrow else None
         )  # Wide sums are left to the readable one.
-    assert moved_by_columns(found.columns, machine) == moved_bytes(program, machine)
+    assert moved_by_columns(found.columns, machine) == moved_bytes(program, machine, graph)
 
 
 def _own(found: columns.Columns) -> Numbers:

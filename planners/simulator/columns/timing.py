@@ -26,7 +26,7 @@ from planners.core.tables.table import (
     Flags,
     Numbers,
 )
-from planners.simulator.columns.operands import MOST_ELEMENTS
+from planners.simulator.columns.parts import computed_parts
 from planners.simulator.columns.replay import Columns
 from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.columns.waits import Waits
@@ -41,23 +41,40 @@ _SECONDS = ("start_s", "stop_s", "stall_s")
 def moved_by_columns(columns: Columns, machine: Machine) -> MovedBytes:
     """The bytes of `planners.simulator.moved.moved_bytes`."""
     operands, table = columns.operands, columns.operands.table
-    again = columns.stays.adds & columns.pairing.summed
+    adds = columns.stays.adds & columns.pairing.summed
     moved = (table.role != PART) & (table.role != ENDED)
     reads = moved & (table.role != WRITE) & (table.role != TARGET)
     made = columns.pairing.made
     sizes = np.where(moved, table.size, 0)
     written = sizes * operands.elements[made] // operands.elements
+    times = _read_again(columns, machine)
     level = [machine.memory(name).name for name in operands.level]
-    read_of: dict[str, int] = {}
-    written_of: dict[str, int] = {}
-    for rows, some, found in (
-        (reads | again, sizes, read_of),
-        (moved & ~reads, written, written_of),
+    found = tuple[dict[str, int], ...](({}, {}, {}))
+    for rows, some, of_each in zip(
+        (reads | adds, moved & ~reads, times > 0),
+        (sizes, written, sizes * times),
+        found,
+        strict=True,
     ):
         for memory in np.unique(operands.memory[rows]).tolist():
             here = some[rows & (operands.memory == memory)]
-            found[level[memory]] = found.get(level[memory], 0) + int(here.sum())
-    return MovedBytes(int(table.macs.sum()), read_of, written_of)
+            of_each[level[memory]] = of_each.get(level[memory], 0) + int(here.sum())
+    return MovedBytes(int(table.macs.sum()), *found)
+
+
+def _read_again(columns: Columns, machine: Machine) -> Numbers:
+    """By row: how often the array reads what a compute reads of it after the first time."""
+    table, graph = columns.operands.table, columns.operands.graph
+    times = np.zeros(len(table.role), np.int64)
+    if machine.is_ideal:
+        return times
+    compute = ComputeSeconds(graph, machine)
+    parts, which = computed_parts(columns, compute)
+    each = [compute.input_reads(name, box, sums) - 1 for name, box, _, sums, _ in parts]
+    of_instruction = np.zeros(len(table), np.int64)
+    of_instruction[table.kind == COMPUTE] = np.array([*each, 0], np.int64)[which]
+    data = np.array([*map(compute.is_data, table.tensors)], np.bool_)[table.tensor]
+    return np.where((table.role == READ) & data, of_instruction[table.instruction], times)
 
 
 def timed(
@@ -172,43 +189,11 @@ class _Timing:
 
     def _arrays(self, rows: Flags) -> Seconds:
         """Seconds of array and outputs of these computes: those of parts alike are asked once."""
-        table, compute = self.table, self._compute
         if self.machine.is_ideal:
-            return table.macs[rows] / self.machine.macs_per_s
-        elements, start, stop = self._made_of_each()
-        own = (table.operator, elements, *table.sums.T, table.macs, *start.T, *stop.T)
-        every, which = distinct(*(column[rows] for column in own))
-        rank = start.shape[1]
-        found = np.empty(len(every))
-        for at, (op, count, first, last, macs, *box) in enumerate(every.tolist()):
-            made = tuple(zip(box[:rank], box[rank:], strict=True))
-            sums = None if first < 0 else (first, last)
-            part = made if made[0][1] else None
-            found[at] = compute.part_s(table.operators[op], part, count, sums, macs)
-        seconds: Seconds = found[which]
+            return self.table.macs[rows] / self.machine.macs_per_s
+        parts, which = computed_parts(self.columns, self._compute)
+        seconds: Seconds = np.array([self._compute.part_s(*part) for part in parts])[which]
         return seconds
-
-    def _made_of_each(self) -> tuple[Numbers, Numbers, Numbers]:
-        """By instruction: the elements it makes, and where the box begins and ends on each axis
-        that it makes of its operator's first output: from 0, but where groups part the channels."""
-        table, graph = self.table, self.operands.graph
-        number = {name: at for at, name in enumerate(table.tensors)}
-        ops = [graph.operators[graph.index[name]] for name in table.operators]
-        output = np.array([number.get(op.outputs[0], -1) for op in ops], np.int64)
-        writes = np.flatnonzero(table.role == WRITE)
-        made, at = self.columns.pairing.made[writes], table.instruction[writes]
-        elements = np.zeros(len(table), np.int64)
-        np.add.at(elements, at, self.operands.elements[made])
-        first = table.tensor[writes] == output[table.operator[at]]
-        start = np.full((len(table), table.start.shape[1]), MOST_ELEMENTS, np.int64)
-        stop = np.zeros_like(start)
-        np.minimum.at(start, at[first], table.start[made[first]])
-        np.maximum.at(stop, at[first], table.stop[made[first]])
-        grouped = [self._compute.grouped_axis(op.name) for op in ops]
-        axis = np.array([*grouped, -1], np.int64)[table.operator]
-        kept = np.arange(start.shape[1]) == axis[:, None]
-        moved = np.where(kept | (stop == 0), 0, start)
-        return elements, np.where(stop == 0, 0, start) - moved, stop - moved
 
     def _moved(self, rows: Flags, sizes: Numbers | Seconds, rate: str) -> dict[str, Seconds]:
         """Seconds that bytes of these rows take, by memory and instruction."""
