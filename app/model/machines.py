@@ -18,6 +18,7 @@ from planners.core.machine import changed_numbers
 ON_MACHINE = ("machine", "machine_fields")
 """The fields of a problem that say what it runs on."""
 MOST_TYPED = 40
+RATES = "compute_rates"
 UNBOUNDED = "not bounded"  # of a memory, as size 0 is
 ONLY_READ = ("fJ", "fJ/B", "pJ/bit", "bits")
 NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*([a-zµμ/ ]*)", re.IGNORECASE)
@@ -64,6 +65,8 @@ PER_BYTE = Quantity(
     {"pJ/B": "1", "fJ/B": "1e-3", "nJ/B": "1e3", "pJ/bit": "8"}, "picojoules a byte", "64 pJ/B"
 )
 BITS = Quantity({"bit": "1", "bits": "1"}, "bits", "8 bit")
+POWER = Quantity({"W": "1", "mW": "1e-3", "uW": "1e-6"}, "watts", "5 mW")
+PER_CYCLE = Quantity({"a cycle": "1"}, "elements a cycle", "16 a cycle")
 SIZE = Quantity(
     {"B": "1", "KiB": "1024", "MiB": "1048576", "GiB": "1073741824", "KB": "1e3", "MB": "1e6"},
     "bytes",
@@ -81,6 +84,7 @@ FIELDS: Mapping[str, tuple[str, Quantity]] = {
     "write_pj_per_byte": ("write energy", PER_BYTE),
     "bytes_per_s": ("rate", RATE),
     "latency_s": ("latency", LATENCY),
+    "leakage_w": ("leakage", POWER),
 }
 """By the last part of a number's name: what it is called, and what kind of number it is."""
 
@@ -129,8 +133,14 @@ def parse(name: str, typed: str) -> float:
     return float(number * factor)
 
 
+def _field(name: str) -> tuple[str, Quantity]:
+    """What a number is called, and what kind of number it is."""
+    item, _, field = name.rpartition(".")
+    return (f"outputs, {field}", PER_CYCLE) if item == RATES else FIELDS[field]
+
+
 def _quantity(name: str) -> Quantity:
-    return FIELDS[name.rpartition(".")[2]][1]
+    return _field(name)[1]
 
 
 def _factor(kind: Quantity, unit: str) -> Decimal | None:
@@ -216,8 +226,8 @@ def summary_of(machine: str, text: str) -> str:
 
 
 def _called(name: str) -> str:
-    item, dot, field = name.rpartition(".")
-    return item + dot + FIELDS[field][0]
+    item, dot, _ = name.rpartition(".")
+    return ("" if item == RATES else item + dot) + _field(name)[0]
 
 
 def title_of(machine: sp.Machine) -> str:
@@ -312,10 +322,14 @@ def _row(
     preset: sp.Machine, name: str, usual: float, value: float, typed: tuple[str, str] | None
 ) -> MachineRow:
     item, _, field = name.rpartition(".")
-    label, kind = FIELDS[field]
+    label, kind = _field(name)
+    if name in preset.without_effect:
+        label += " (changes nothing)"
     text, wrong = typed or (format_number(name, value), "")
     engine = field in ("bytes_per_s", "latency_s")
-    group = (f"engine {item}" if engine else f"memory {item}") if item else "arithmetic"
+    group = "arithmetic"
+    if item and item != RATES:
+        group = f"engine {item}" if engine else f"memory {item}"
     return MachineRow(
         name=name,
         group=group,

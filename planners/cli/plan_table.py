@@ -32,13 +32,18 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         "compulsory traffic": size_text(claims.compulsory_bytes),
         "peak": size_text(claims.peak_bytes),
         "extent": size_text(claims.extent_bytes),
-        "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {plan.machine.name}{_over_floor(row)}",
+        "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {_machine(plan)}{_over_floor(row)}",
         "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
         **_streaming_lines(plan),
         **_overlap_lines(plan),
         "planned in": f"{claims.plan_s:.3f} s",
     }
     return "\n".join([print_table(facts), *plan.notes, *_group_lines(plan)])
+
+
+def _machine(plan: Plan) -> str:
+    ideal = plan.machine.is_ideal and plan.times is None
+    return f"{plan.machine.name}, an ideal machine" if ideal else plan.machine.name
 
 
 def _over_floor(row: Mapping[str, Any]) -> str:

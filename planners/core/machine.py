@@ -118,6 +118,12 @@ class Machine:
         return not self.compute_maps and not self.compute_rates
 
     @property
+    def without_effect(self) -> tuple[str, ...]:
+        """Numbers of the machine that nothing is computed from: they are there for readers."""
+        clock = () if self.compute_maps or self.compute_rates else ("clock_hz",)
+        return (*clock, "bits_per_mac", "compute.bytes_per_s")
+
+    @property
     def banks(self) -> tuple[MemoryLevel, ...]:
         """The memories that tensors may lie in, the fastest first: most machines have one."""
         return tuple(self.memory(name) for name in (self.onchip, *self.slower))
@@ -155,7 +161,7 @@ class Machine:
         """A machine from plain data (TOML or JSON). Raises `BadInput` naming the field."""
         if not isinstance(data, dict):
             raise BadInput("a machine is a table of fields")
-        values = dict(data)
+        values = _of_today(data)
         for name, kind in (("memories", MemoryLevel), ("engines", Engine)):
             if name in values:
                 values[name] = _tables(kind, values[name], name)
@@ -166,6 +172,20 @@ class Machine:
                 values[name] = read(values[name])
         machine: Machine = _build(Machine, values, "machine")
         return machine
+
+
+_RENAMED = {"npu_small": "npu_ideal"}
+"""Presets of which files from before hold what has another name today: the first had no array."""
+
+
+def _of_today(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A machine's fields, with the name and title that a preset of before has today."""
+    name = data.get("name")
+    today = _RENAMED.get(name) if isinstance(name, str) else None
+    if today is None or not _COMPUTE.keys().isdisjoint(data):
+        return dict(data)
+    preset = _preset(today)
+    return {**data, "name": today, "title": preset.title}
 
 
 _WHERE_SAID = ("leakage_w", "slower", "compute_maps", "compute_rates", "compute_ports")

@@ -5,12 +5,13 @@ What only a planner knows is not compared: `not_compared` names it.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from math import isclose
 from typing import NamedTuple
 
-from planners.core.details.streamed import StreamedParameters
+from planners.core.details.streamed import Ring, StreamedParameters
 from planners.core.errors import InvalidPlan
 from planners.core.plan import Plan
 from planners.core.program import Compute, Load, Piece, Region
@@ -66,7 +67,8 @@ def _require_claimed(plan: Plan, report: CheckReport) -> None:
     for one in (
         *_of_times(plan, trace),
         *_of_streaming(plan, trace),
-        *_of_pool(plan, report.residencies),
+        *_of_pool(plan, report),
+        *_of_moves(plan, report.residencies),
     ):
         if not one.holds:
             _refuse(f"{one.name}: the plan claims {one.claimed:g}, the program has {one.actual:g}")
@@ -83,14 +85,14 @@ def not_compared(plan: Plan) -> tuple[str, ...]:
         names.append("latency.bound_s")
     if details.best is not None:
         names += ["best_of_all.floor", "best_of_all.forms"]
-    if details.moves:
-        names.append("by_hand")
     if details.tried:
         names.append("the planners that were tried")
     if details.pool is not None:
-        names += ["front", "modulos"]
-    if details.streamed is not None:
-        names += [f"streaming.{n}" for n in ("front", "bound_s", "band", "slices", "waits")]
+        names += ["other points of the front", "modulos"]
+    if streamed := details.streamed:
+        names += ["streaming.bound_s", "streaming.slices", "other points of streaming.front"]
+        names += ["streaming.band"] * (streamed.band is not None)
+        names += ["streaming.waits"] * streamed.joint
     return tuple(names)
 
 
@@ -119,15 +121,21 @@ def _of_times(plan: Plan, trace: Trace | None) -> Iterator[_Claimed]:
             yield _Claimed("best_of_all.value", best.value, values[best.objective])
 
 
-def _of_pool(plan: Plan, residencies: Iterable[Residency]) -> Iterator[_Claimed]:
-    """Its size, and where the first piece of each tensor lies."""
+def _of_pool(plan: Plan, report: CheckReport) -> Iterator[_Claimed]:
+    """Its size, the point of the front that it is, and where the first piece of each tensor lies."""
     if plan.details.pool is None:
         return
     layout = plan.details.pool.layout
     sizes = [m.size_bytes or 0 for m in plan.program.memories if m.circular]
     yield _Claimed("layout.pool_bytes", layout.pool_bytes, max(sizes, default=0))
+    again = report.macs - plan.graph.macs
+    points = [(point.ram_bytes, point.extra_macs) for point in plan.details.pool.front]
+    if points and (layout.pool_bytes, again) not in points:
+        near = [macs for size, macs in points if size == layout.pool_bytes]
+        text = f"front: {layout.pool_bytes:,} bytes with {again:,} MACs computed again is no point"
+        _refuse(f"{text}; it has {near[0]:,} there" if near else text)
     began: dict[str, Residency] = {}
-    for stay in residencies:
+    for stay in report.residencies:
         if stay.tensor in layout.offsets:
             began.setdefault(stay.tensor, stay)
             if len(began) == len(layout.offsets):  # There may be millions.
@@ -135,6 +143,27 @@ def _of_pool(plan: Plan, residencies: Iterable[Residency]) -> Iterator[_Claimed]
     for name, stay in began.items():
         offset = layout.offsets[name] % layout.pool_bytes
         yield _Claimed(f"layout.offsets.{name}", offset, stay.spans[0].start)
+
+
+def _of_moves(plan: Plan, residencies: Iterable[Residency]) -> Iterator[_Claimed]:
+    """A tensor that was moved by hand begins where it was moved to last."""
+    last: dict[tuple[str, int], int] = {}
+    for move in plan.details.moves:
+        key = move.tensor, move.step
+        if key in last:
+            yield _Claimed(f"by_hand.{move.tensor}.from", move.start, last[key])
+        last[key] = move.stop
+    if not last:
+        return
+    begins: dict[tuple[str, int], set[int]] = {key: set() for key in last}
+    for stay in residencies:
+        if (key := (stay.tensor, stay.start_step)) in begins:
+            begins[key].add(stay.spans[0].start)
+    for (tensor, step), there in begins.items():
+        if not there:
+            _refuse(f"by_hand.{tensor:.60}: it does not come in step {step}")
+        to = last[tensor, step]
+        yield _Claimed(f"by_hand.{tensor}.to", to, to if to in there else min(there))
 
 
 def _of_streaming(plan: Plan, trace: Trace | None) -> Iterator[_Claimed]:
@@ -150,7 +179,37 @@ def _of_streaming(plan: Plan, trace: Trace | None) -> Iterator[_Claimed]:
         yield _Claimed(f"streaming.rings.{name}", size, sizes.get(_RINGS[name], 0))
     activations = 0 if streamed.joint else sizes.get("activations", 0)
     yield _Claimed("streaming.activation_bytes", streamed.activation_bytes, activations)
+    memory = sum(streamed.rings.values()) + streamed.activation_bytes
+    sizes_of = [size for size, _ in streamed.front]
+    if sizes_of and memory not in sizes_of:
+        _refuse(f"streaming.front: {memory:,} bytes, which the plan takes, are no point of it")
     yield from _of_layers(plan, streamed, trace)
+    if not streamed.joint:
+        for ring, size in streamed.rings.items():
+            yield from _of_waits(streamed, ring, size)
+
+
+def _of_waits(streamed: StreamedParameters, ring: Ring, size: int) -> Iterator[_Claimed]:
+    """The last layer whose bytes a layer takes in a ring, or one before it has taken: layers leave
+    in order."""
+    held: list[tuple[int, int, int]] = []  # From, to and layer, by address.
+    last = -1
+    for number, layer in enumerate(streamed.layers):
+        wanted = -1
+        if layer.size_bytes:
+            begin = layer.offsets[ring] % max(1, size)
+            stop = begin + layer.size_bytes
+            for low, high in ((begin, min(stop, size)), (0, stop - size)):
+                if low < high:
+                    at = bisect_right(held, low, key=lambda span: span[1])
+                    end = bisect_left(held, high, key=lambda span: span[0])
+                    last = max([last, *(span[2] for span in held[at:end])])
+                    cut = [(a, low, n) for a, _, n in held[at:end] if a < low]
+                    cut.append((low, high, number))
+                    cut += [(high, b, n) for _, b, n in held[at:end] if high < b]
+                    held[at:end] = cut
+            wanted = last
+        yield _Claimed(f"streaming.layers[{number}].waits.{ring}", layer.waits[ring], wanted)
 
 
 def _of_layers(plan: Plan, streamed: StreamedParameters, trace: Trace) -> Iterator[_Claimed]:

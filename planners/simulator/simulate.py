@@ -135,5 +135,5 @@ def _same(machine: Machine, other: Machine) -> bool:
 def times_text(given: GivenTimes | None, machine: Machine) -> str:
     """The source of the instructions' times."""
     if given is None:
-        return f"roofline of {machine.name}"
+        return f"roofline of {machine.name}" + ", an ideal machine" * machine.is_ideal
     return f"given by {given.source}, not the machine's roofline"

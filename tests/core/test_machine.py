@@ -26,13 +26,28 @@ ROOT = Path(__file__).parents[2]
 KIB = 1024
 SPECIFIED = {
     "edge_tpu_like": 8192 * KIB,
+    "ethos_u55_128_deep_embedded": 256 * KIB,
+    "ethos_u55_128_deep_embedded_sram_only": 256 * KIB,
+    "ethos_u55_128_high_end": 2048 * KIB,
+    "ethos_u55_128_high_end_sram_only": 2048 * KIB,
+    "ethos_u55_64_deep_embedded": 256 * KIB,
+    "ethos_u55_64_deep_embedded_sram_only": 256 * KIB,
+    "ethos_u55_64_high_end": 2048 * KIB,
+    "ethos_u55_64_high_end_sram_only": 2048 * KIB,
     "ethos_u55_deep_embedded": 256 * KIB,
+    "ethos_u55_deep_embedded_sram_only": 256 * KIB,
     "ethos_u55_high_end": 2048 * KIB,
+    "ethos_u55_high_end_sram_only": 2048 * KIB,
+    "ethos_u65_256_high_end": 2048 * KIB,
+    "ethos_u65_256_high_end_sram_only": 2048 * KIB,
+    "ethos_u65_512_high_end": 2048 * KIB,
+    "ethos_u65_512_high_end_sram_only": 2048 * KIB,
     "eyeriss": 108 * KIB,
     "h100_sxm": 50 * 1024 * KIB,
     "jetson_orin": 4096 * KIB,
     "jetson_xavier": 32 * 1024**3,
     "jetson_xavier_980pro": 16 * 1024**3,
+    "npu_ideal": 1024 * KIB,
     "npu_small": 1024 * KIB,
     "nvdla_large": 512 * KIB,
     "nvdla_small": 128 * KIB,
@@ -75,7 +90,8 @@ def test_every_preset_of_the_table_is_there_with_its_size() -> None:
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_a_preset_says_where_each_figure_is_from(name: str) -> None:
     machine = presets()[name]
-    assert set(machine.sources) == set(machine.numbers())
+    tables = {n for n in ("compute_maps", "compute_ports") if n in machine.to_json()}
+    assert set(machine.sources) == set(machine.numbers()) | tables
     assert all(source.strip() for source in machine.sources.values())
     assert machine.notes.endswith(".")
     assert machine.title
@@ -179,10 +195,14 @@ def test_any_text_survives_toml(text: str) -> None:
 
 def test_the_documented_machine_loads(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-    (tmp_path / "my_npu.toml").write_text(example, encoding="utf-8")
+    example, array = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    flash = array.replace('"flash"', '"host"')
+    (tmp_path / "my_npu.toml").write_text(example + flash, encoding="utf-8")
     machine = load_machine(tmp_path / "my_npu.toml")
     assert machine.scratchpad_bytes == 512 * KIB
+    assert machine.compute_maps[0].inputs == 32
+    assert machine.compute_rates["add"] == 1.33
+    assert machine.compute_ports.parallel == (("scratchpad",), ("host",))
     assert machine.engine("dma_in").latency_s == pytest.approx(200e-9)
 
 
@@ -336,3 +356,21 @@ def test_another_machine_is_no_preset_with_other_numbers() -> None:
     data = {**presets()["npu_small"].to_json(), "title": "Another"}
     assert changed_numbers(Machine.from_json(data)) is None
     assert changed_numbers(presets()["npu_small"]) == {}
+
+
+def test_a_preset_of_before_is_read_by_the_name_that_it_has_today() -> None:
+    ideal = presets()["npu_ideal"]
+    before = {**ideal.to_json(), "name": "npu_small", "title": "A small NPU, for teaching"}
+    assert Machine.from_json(before).name == "npu_ideal"
+    assert changed_numbers(Machine.from_json(before)) == {}
+    assert Machine.from_json({**before, "macs_per_s": 1e9}).macs_per_s == 1e9
+    assert Machine.from_json(presets()["npu_small"].to_json()) == presets()["npu_small"]
+
+
+def test_numbers_that_change_nothing_are_named() -> None:
+    assert presets()["npu_ideal"].without_effect == (
+        "clock_hz",
+        "bits_per_mac",
+        "compute.bytes_per_s",
+    )
+    assert "clock_hz" not in presets()["npu_small"].without_effect
