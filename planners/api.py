@@ -94,6 +94,7 @@ def from_torch(
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
     name: str | None = None,
+    fold_padding: bool = True,
 ) -> Graph:
     """The graph of a PyTorch module, through `torch.export`, or of an exported program.
 
@@ -112,6 +113,7 @@ def from_torch(
         name=name,
         granularity=granularity,
         bytes_per_element=bytes_per_element,
+        fold_padding=fold_padding,
     )
 
 
@@ -120,6 +122,7 @@ def from_darknet(
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
+    fold_padding: bool = True,
 ) -> Graph:
     """The graph of a Darknet `.cfg` file, an operator's `block` its section; kept on disk.
 
@@ -128,7 +131,7 @@ def from_darknet(
     """
     from planners.catalogue.loading import load_darknet
 
-    return load_darknet(path, input_shape, granularity, bytes_per_element)
+    return load_darknet(path, input_shape, granularity, bytes_per_element, fold_padding)
 
 
 def from_onnx(
@@ -136,6 +139,7 @@ def from_onnx(
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
+    fold_padding: bool = True,
 ) -> Graph:
     """The graph of an ONNX file.
 
@@ -145,7 +149,7 @@ def from_onnx(
     """
     from planners.importers.onnx.reader import from_onnx as import_file
 
-    return import_file(path, input_shape, granularity, bytes_per_element)
+    return import_file(path, input_shape, granularity, bytes_per_element, fold_padding)
 
 
 def from_pt2(
@@ -153,6 +157,7 @@ def from_pt2(
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
+    fold_padding: bool = True,
 ) -> Graph:
     """The graph of a `.pt2` file of `torch.export.save`, as `from_torch` gives it of the module.
 
@@ -162,7 +167,7 @@ def from_pt2(
     """
     from planners.importers.pt2.reader import from_pt2 as import_file
 
-    return import_file(path, input_shape, granularity, bytes_per_element)
+    return import_file(path, input_shape, granularity, bytes_per_element, fold_padding)
 
 
 def execute(

@@ -34,10 +34,10 @@ def directory() -> Path:
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "spillway"
 
 
-def key(name: str, shapes: Any, granularity: str) -> str:
+def key(name: str, shapes: Any, granularity: str, fold_padding: bool) -> str:
     """A hash of all that decides the graph: the model, its inputs, and who traced it."""
     packages = {p: _version(p) for p in ("torch", "torchvision", "timm")}
-    parts = [name, shapes, granularity, _readers(), packages]
+    parts = [name, shapes, granularity, fold_padding, _readers(), packages]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -38,6 +38,7 @@ def load(
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
+    fold_padding: bool = True,
     progress: ProgressCallback | None = None,
 ) -> Graph:
     """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a file.
@@ -52,16 +53,24 @@ def load(
     default 1 for catalogue models and Darknet files, `"native"` for `.onnx`, `.tflite` and `.pt2`
     files, and what a JSON file says.
 
+    `fold_padding`: a pad that stands in front of convolutions and pools alone, and writes what
+    those have past the edge themselves, is their padding; else it is an operator, as runtimes run
+    it that know no other padding. JSON files and granularity `aten` have what they have.
+
     Raises `UnknownName`, `BadInput` for a file or a shape that does not do, `ImportFailed`.
     """
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     name = str(name_or_path)
     if Path(name_or_path).suffix.lower() == ".cfg":  # Its graph is kept on disk.
-        return load_darknet(name_or_path, input_shape, granularity, bytes_per_element, progress)
+        return load_darknet(
+            name_or_path, input_shape, granularity, bytes_per_element, fold_padding, progress
+        )
     if file := format_of(name_or_path):
         _report(Clock(inf, progress), "read", name)
-        return file.reader()(name_or_path, input_shape, granularity, bytes_per_element)
+        return file.reader()(
+            name_or_path, input_shape, granularity, bytes_per_element, fold_padding
+        )
     block = name.startswith(vmcu.PREFIX) and not isinstance(name_or_path, Path)
     if block or isinstance(name_or_path, Path) or _is_file(name):
         if input_shape is not None:
@@ -72,7 +81,8 @@ def load(
             graph if bytes_per_element is None else graph.with_bytes_per_element(bytes_per_element)
         )
     shapes = _shapes(name, input_shape)
-    graph = _shipped(name, shapes, granularity) or _traced(name, shapes, granularity, progress)
+    asked = (name, shapes, granularity, fold_padding)
+    graph = _shipped(*asked) or _traced(*asked, progress)
     return graph.with_bytes_per_element(1 if bytes_per_element is None else bytes_per_element)
 
 
@@ -81,6 +91,7 @@ def load_darknet(
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
+    fold_padding: bool = True,
     progress: ProgressCallback | None = None,
 ) -> Graph:
     """As `planners.importers.darknet.reader.from_darknet`, and the graph is kept on disk."""
@@ -89,11 +100,11 @@ def load_darknet(
     from planners.importers.darknet import reader as darknet
 
     source, name = darknet.darknet_source(path, input_shape), Path(path).stem
-    entry = cache.key(f"darknet:{name}", source, granularity)
+    entry = cache.key(f"darknet:{name}", source, granularity, fold_padding)
     graph = cache.get(entry)
     if graph is None:
         _report(Clock(inf, progress), "trace", name)
-        graph = darknet.graph_of(source, name, granularity)
+        graph = darknet.graph_of(source, name, granularity, fold_padding)
         cache.put(entry, graph)
     return graph.with_bytes_per_element(1 if bytes_per_element is None else bytes_per_element)
 
@@ -149,6 +160,7 @@ def trace(
     name: str,
     shapes: names.Shapes | None,
     granularity: str,
+    fold_padding: bool = True,
     progress: ProgressCallback | None = None,
 ) -> Graph:
     """Import a catalogue model now, whatever is shipped or cached. Raises as `load`."""
@@ -173,6 +185,7 @@ def trace(
             granularity=granularity,
             bytes_per_element=1,
             source=source,
+            fold_padding=fold_padding,
         )
     except ImportFailed as error:
         if given in (None, *names.shipped_inputs(name)):
@@ -184,21 +197,30 @@ def _traced(
     name: str,
     shapes: names.Shapes | None,
     granularity: str,
+    fold_padding: bool,
     progress: ProgressCallback | None,
 ) -> Graph:
-    entry = cache.key(name, shapes, granularity)
+    entry = cache.key(name, shapes, granularity, fold_padding)
     graph = cache.get(entry)
     if graph is None:
-        graph = trace(name, shapes, granularity, progress)
+        graph = trace(name, shapes, granularity, fold_padding, progress)
         cache.put(entry, graph)
     return graph
 
 
-def _shipped(name: str, shapes: names.Shapes | None, granularity: str) -> Graph | None:
+def _shipped(
+    name: str, shapes: names.Shapes | None, granularity: str, fold_padding: bool
+) -> Graph | None:
     if shapes is None or shapes not in names.shipped_inputs(name):
         return None
-    file = files("planners.catalogue") / "graphs" / names.shipped_file(name, shapes, granularity)
-    return cache.decode(file.read_bytes()) if file.is_file() else None
+    for fold in dict.fromkeys((fold_padding, True)):
+        named = names.shipped_file(name, shapes, granularity, fold)
+        file = files("planners.catalogue") / "graphs" / named
+        if file.is_file():
+            graph = cache.decode(file.read_bytes())
+            if fold_padding or "folded_pads" not in graph.source:
+                return graph
+    return None
 
 
 def _is_file(name: str) -> bool:

@@ -109,10 +109,11 @@ def shipped_inputs(name: str) -> tuple[Shapes, ...]:
     return (default_inputs(name),) if name in CATALOGUE else ()
 
 
-def shipped_file(name: str, shapes: Shapes, granularity: str) -> str:
+def shipped_file(name: str, shapes: Shapes, granularity: str, fold_padding: bool = True) -> str:
     """The file of a shipped graph."""
     size = "" if shapes == default_inputs(name) else f".{shapes[0][-1]}"
-    return f"{name.replace(':', '.')}{size}.{granularity}.json.gz"
+    kept = "" if fold_padding else ".pads"
+    return f"{name.replace(':', '.')}{size}.{granularity}{kept}.json.gz"
 
 
 def region_inputs(name: str) -> Shapes:

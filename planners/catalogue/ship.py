@@ -18,17 +18,21 @@ from planners.catalogue.names import (
 )
 
 FOLDED = ("resnet18", "resnet50", "mobilenet_v2", *OWN)
-SHIPPED: tuple[tuple[str, Shapes, str], ...] = (
-    *((name, default_inputs(name), "fused") for name in (*TORCHVISION, *OWN)),
-    *((name, default_inputs(name), "folded") for name in FOLDED),
+SHIPPED: tuple[tuple[str, Shapes, str, bool], ...] = (
+    *((name, default_inputs(name), "fused", True) for name in (*TORCHVISION, *OWN)),
+    *((name, default_inputs(name), "folded", True) for name in FOLDED),
     *(
-        (name, shapes, granularity)
+        (name, shapes, granularity, fold_padding)
         for name in TIMM_SUGGESTED
         for shapes in shipped_inputs(name)
         for granularity in ("fused", "folded")
+        for fold_padding in (True, False)
     ),
 )
-"""Models that load without torch: names, inputs and granularities."""
+"""Models that load without torch: names, inputs, granularities, and whether pads are folded.
+
+Those of whose graphs none would be folded are shipped once.
+"""
 
 FOLDER = Path(__file__).parent / "graphs"
 
@@ -36,11 +40,11 @@ FOLDER = Path(__file__).parent / "graphs"
 def main() -> None:
     """Import every shipped model anew, or those named, and replace their files."""
     FOLDER.mkdir(exist_ok=True)
-    for name, shapes, granularity in SHIPPED:
+    for name, shapes, granularity, fold_padding in SHIPPED:
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
-        data = cache.encode(trace(name, shapes, granularity))
-        file = shipped_file(name, shapes, granularity)
+        data = cache.encode(trace(name, shapes, granularity, fold_padding))
+        file = shipped_file(name, shapes, granularity, fold_padding)
         (FOLDER / file).write_bytes(data)
         print(f"{file}: {len(data)} bytes")
 

@@ -11,6 +11,7 @@ import planners as sp
 from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
 from planners.cli.options import (
+    FoldPadding,
     GranularityOption,
     Input,
     Model,
@@ -32,11 +33,12 @@ def graph(
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = None,
+    fold_padding: FoldPadding = True,
     as_json: AsJson = False,
 ) -> None:
     """Import a model and save its graph as JSON."""
     require_distinct([model], {"--out": out})
-    network = load(model, shape, granularity, width)
+    network = load(model, shape, granularity, width, fold_padding)
     network.save(out)
     facts = {
         "model": network.name,
@@ -60,6 +62,7 @@ def budgets(
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = None,
+    fold_padding: FoldPadding = True,
     parameters: Parameters = False,
     weights: WeightsOption = None,
     time_limit: Annotated[
@@ -69,7 +72,7 @@ def budgets(
 ) -> None:
     """Print MR, MH and MP: the least budget, the mean, and what the best order holds at most."""
     asked = weights_given(parameters, weights)
-    network = load(model, shape, granularity, width)
+    network = load(model, shape, granularity, width, fold_padding)
     b = sp.budgets(network, parameters=asked == COUNTED, time_limit=time_limit)
     facts = {
         "model": network.name,

@@ -28,6 +28,13 @@ Width = Annotated[
         "(default: 1; native for .onnx, .tflite and .pt2 files)",
     ),
 ]
+FoldPadding = Annotated[
+    bool,
+    typer.Option(
+        "--fold-padding/--keep-padding",
+        help="pads in front of convolutions and pools as their padding, or as operators",
+    ),
+]
 Parameters = Annotated[
     bool, typer.Option("--parameters", help="count parameters too (default: activations only)")
 ]
@@ -76,7 +83,13 @@ def say_what_weights_do(planner: str, weights: str) -> None:
         typer.echo(f"note: {told}", err=True)
 
 
-def load(model: str, shape: str | None, granularity: Granularity, width: str | None) -> sp.Graph:
+def load(
+    model: str,
+    shape: str | None,
+    granularity: Granularity,
+    width: str | None,
+    fold_padding: bool = True,
+) -> sp.Graph:
     """The graph of a model, with a word on standard error while it is imported."""
     with Reporter(f"importing {model}"):
         return sp.load(
@@ -84,4 +97,5 @@ def load(model: str, shape: str | None, granularity: Granularity, width: str | N
             input_shape=input_shape(shape),
             granularity=granularity,
             bytes_per_element=None if width is None else read_width(width),
+            fold_padding=fold_padding,
         )

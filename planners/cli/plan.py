@@ -13,6 +13,7 @@ from planners.cli.files import require_distinct
 from planners.cli.options import (
     ExportLp,
     ExportMps,
+    FoldPadding,
     GranularityOption,
     Input,
     MachineOption,
@@ -51,6 +52,7 @@ def plan(
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = None,
+    fold_padding: FoldPadding = True,
     parameters: Parameters = False,
     weights: WeightsOption = None,
     as_json: AsJson = False,
@@ -63,7 +65,7 @@ def plan(
     asked = weights_given(parameters, weights)
     chosen = options_for(planner, options) | {"weights": asked}
     say_what_weights_do(planner, asked)
-    network = load(model, shape, granularity, width)
+    network = load(model, shape, granularity, width, fold_padding)
     if export_lp or export_mps:
         _export(
             network, budget, chosen | {"time_limit": time_limit}, export_lp, export_mps, as_json

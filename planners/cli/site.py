@@ -11,6 +11,7 @@ import planners as sp
 from planners.cli.app import AsJson, app
 from planners.cli.export import explorer_part
 from planners.cli.options import (
+    FoldPadding,
     GranularityOption,
     Input,
     MachineOption,
@@ -55,6 +56,7 @@ def site(
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = None,
+    fold_padding: FoldPadding = True,
     parameters: Parameters = False,
     weights: WeightsOption = None,
     as_json: AsJson = False,
@@ -66,7 +68,7 @@ def site(
     """
     cells, writer = (explorer_part(name, "spillway site") for name in (CELLS, SITE))
     asked = cells.SiteAsked(
-        graphs=[load(name, shape, granularity, width) for name in _listed(models)],
+        graphs=[load(name, shape, granularity, width, fold_padding) for name in _listed(models)],
         planners=_listed(planners),
         budgets=_listed(budgets),
         machine=sp.load_machine(machine),

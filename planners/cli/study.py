@@ -18,6 +18,7 @@ from planners.catalogue.names import TORCHVISION
 from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
 from planners.cli.options import (
+    FoldPadding,
     GranularityOption,
     Input,
     MachineOption,
@@ -132,6 +133,7 @@ def sweep(
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = None,
+    fold_padding: FoldPadding = True,
     parameters: Parameters = False,
     weights: WeightsOption = None,
     as_json: AsJson = False,
@@ -144,7 +146,7 @@ def sweep(
     models = TORCHVISION if model == ["all"] else with_commas(model)
     require_distinct([*models, machine], {"--out": out, "--resume": resume})
     writer = None if out is None else table_writer(out)
-    graphs = [load(name, shape, granularity, width) for name in models]
+    graphs = [load(name, shape, granularity, width, fold_padding) for name in models]
     given = options | {"weights": weights_given(parameters, weights)}
     done = count(1)
     with Reporter("sweeping") as reporter, workers(jobs, scheduler) as executor:

@@ -40,7 +40,9 @@ class Call:
 
     `tensor` is its value, None where it gives several, which its `item` calls then pick out.
     `unary` is element-wise with one tensor operand. `relation` says how the value's elements read
-    the operands, those of an item how they read what was split.
+    the operands, those of an item how they read what was split. `beyond` is what a pad writes
+    around its operand, or a window takes to be past the edge of its own; None where that is not
+    one number that is known.
     """
 
     name: str
@@ -54,6 +56,12 @@ class Call:
     window: SlidingWindow = SlidingWindow()
     relation: Relation = ()
     block: str = ""
+    beyond: float | None = None
+
+    @property
+    def pads(self) -> bool:
+        """Whether it writes one known number around its operand, and does nothing else."""
+        return self.relation[:1] == ("pad",) and self.beyond is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ SECTION = re.compile(r"\s*(?:[#;][^\n]*\n\s*)*\[[a-z]+\]\s*[\n#;]")
 class Format:
     """A format: its suffix, its reader as `module:function`, and how its content is known.
 
-    The reader takes a path, an input shape, a granularity and bytes per element. A file that
-    has `signature` at its place is of this format whatever its suffix; one that begins with `hint`
-    is where it is no text and its suffix says nothing. `is_text` knows a format that is text.
-    Larger files than `most_bytes` are not taken from visitors.
+    The reader takes a path, an input shape, a granularity, bytes per element and whether pads are
+    folded into the windows that read them. A file that has `signature` at its place is of this
+    format whatever its suffix; one that begins with `hint` is where it is no text and its suffix
+    says nothing. `is_text` knows a format that is text. Larger files than `most_bytes` are not
+    taken from visitors.
     """
 
     suffix: str

@@ -41,7 +41,7 @@ def test_content_and_suffix_say_what_a_file_is(name: str, data: bytes, kind: str
     assert kind_of(name, data) == kind
 
 
-def read_lines(path: Path, shape: object, granularity: str, width: int) -> sp.Graph:
+def read_lines(path: Path, shape: object, granularity: str, width: int, fold: bool) -> sp.Graph:
     """A reader of a format that nobody had: an operator a line."""
     tensors = {"x": sp.Tensor("x", (4,), "input")}
     operators, before = [], "x"

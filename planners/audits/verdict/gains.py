@@ -170,7 +170,7 @@ def _together(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]
     asked: dict[str, Any] = {"objective": "ram", "time_limit": OVERLAP_SHARE * clock.left_s}
     try:
         made = planner(OVERLAP).plan(
-            load(path, bytes_per_element=NATIVE),
+            load(path, bytes_per_element=NATIVE, fold_padding=False),
             load_machine(MACHINE),
             ENOUGH_BYTES,
             asked,

@@ -68,7 +68,9 @@ def network_of(source: Any, name: str) -> Network:
     return parse(text, name, name, (height, width))
 
 
-def graph_of(source: dict[str, Any], name: str, granularity: str) -> Graph:
+def graph_of(
+    source: dict[str, Any], name: str, granularity: str, fold_padding: bool = True
+) -> Graph:
     """The graph of what `darknet_source` gave. Raises `BadInput`, `ImportFailed`."""
     import torch
 
@@ -77,7 +79,14 @@ def graph_of(source: dict[str, Any], name: str, granularity: str) -> Graph:
     with torch.device("meta"):
         module = module_of(network_of(source, name))
         inputs = (torch.empty(source["input_shape"][0]),)
-    return from_torch(module, inputs, name=name, granularity=granularity, source=source)
+    return from_torch(
+        module,
+        inputs,
+        name=name,
+        granularity=granularity,
+        source=source,
+        fold_padding=fold_padding,
+    )
 
 
 def module_of(network: Network) -> torch.nn.Module:

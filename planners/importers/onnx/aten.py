@@ -160,7 +160,9 @@ def _pad(node: OnnxNode) -> Said:
         before[axis], after[axis] = amounts[at], amounts[at + len(chosen)]
     pairs = [n for axis in reversed(range(rank)) for n in (before[axis], after[axis])]
     args = {"pad": pairs, "mode": node.get("mode", "constant")}
-    return [Aten("pad", {"self": node.input(0)}, args)]
+    number = node.known_number(2) if node.opset >= 11 else float(node.get("value", 0.0))
+    beyond = number if args["mode"] == "constant" else None
+    return [Aten("pad", {"self": node.input(0)}, args, beyond=beyond)]
 
 
 def _softmax(kind: str) -> Callable[[OnnxNode], Said]:
@@ -302,8 +304,8 @@ _SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
     "Concat": _concat,
     "Pad": _pad,
     "Conv": layers.convolution({"input": 0, "weight": 1, "bias": 2}),
-    "ConvInteger": layers.convolution({"input": 0, "weight": 1, "q2": 2, "q3": 3}),
-    "QLinearConv": layers.convolution(_QUANTIZED_CONV),
+    "ConvInteger": layers.convolution({"input": 0, "weight": 1, "q2": 2, "q3": 3}, zero_at=2),
+    "QLinearConv": layers.convolution(_QUANTIZED_CONV, zero_at=2),
     "ConvTranspose": layers.convolution({"input": 0, "weight": 1, "bias": 2}, "conv_transpose"),
     "MaxPool": layers.pool("max"),
     "AveragePool": layers.pool("avg"),

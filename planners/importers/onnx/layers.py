@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 
 from planners.importers.onnx.node import OnnxNode
+from planners.importers.torch.ops import lowest
 from planners.importers.torch.said import BEFORE, Aten, Said
 
 
@@ -43,8 +44,13 @@ def _window(
     }
 
 
-def convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[OnnxNode], Said]:
-    """`places` are those of input, weight, bias and of what scales them, where it is a tensor."""
+def convolution(
+    places: Mapping[str, int], kind: str = "conv", zero_at: int | None = None
+) -> Callable[[OnnxNode], Said]:
+    """`places` are those of input, weight, bias and of what scales them, where it is a tensor.
+
+    The number at `zero_at` stands for zero in the input.
+    """
 
     def say(node: OnnxNode) -> Said:
         data, weight = node.shape(), node.shape(places["weight"])
@@ -55,11 +61,13 @@ def convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[Onnx
         operands = {key: node.input(at) for key, at in places.items() if node.input(at)}
         extra = [key for key, name in operands.items() if key[0] == "q" and node.is_number(name)]
         operands = {key: name for key, name in operands.items() if key not in extra}
+        zero = 0.0 if zero_at is None else node.known_number(zero_at)
         return [
             Aten(
                 f"{kind}{len(kernel)}d",
                 operands,
                 _window(node, kernel, transposed=kind == "conv_transpose"),
+                beyond=zero if kind == "conv" else None,
             )
         ]
 
@@ -84,9 +92,19 @@ def pool(kind: str) -> Callable[[OnnxNode], Said]:
         args = {**_window(node, kernel), "kernel_size": list(kernel)}
         local = len(node.outputs) == 1 and len(node.shape()) == len(kernel) + 2
         relation = ("window",) if local else ()
-        return [Aten(f"{kind}_pool{len(kernel)}d", {"self": node.input(0)}, args, relation)]
+        operands, beyond = {"self": node.input(0)}, _beyond_pool(node, kind)
+        return [Aten(f"{kind}_pool{len(kernel)}d", operands, args, relation, beyond=beyond)]
 
     return say
+
+
+def _beyond_pool(node: OnnxNode, kind: str) -> float | None:
+    """What a pool takes to be past the edge; nothing where how many elements count may differ."""
+    if kind == "max":
+        return lowest(node.values.of[node.input(0)].dtype)
+    fixed = not node.get("ceil_mode", 0) and node.get("auto_pad", "NOTSET") == "NOTSET"
+    counts = kind == "lp" or node.get("count_include_pad", 0)
+    return 0.0 if fixed and counts else None
 
 
 def global_pool(kind: str) -> Callable[[OnnxNode], Said]:

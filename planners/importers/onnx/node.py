@@ -79,3 +79,10 @@ class OnnxNode:
     def number(self, name: str) -> float:
         """That number."""
         return float(self.values.arrays[name].reshape(-1)[0])
+
+    def known_number(self, place: int) -> float | None:
+        """The one number in an operand, 0 where that is left out; None where it is not known."""
+        name = self.input(place)
+        if not name:
+            return 0.0
+        return self.number(name) if self.is_number(name) else None

@@ -27,7 +27,7 @@ from torch.export.graph_signature import (
 from planners.core.element_types import PT2_TYPES, Width, width_of_file
 from planners.core.errors import BadInput, ImportFailed
 from planners.core.graph import GRANULARITIES, Graph
-from planners.importers.passes import to_graph
+from planners.importers.padding import graph_of
 from planners.importers.pt2.file import MOST_NODES, read_pt2, shape_of, strides_of
 from planners.importers.torch.program import read_program
 
@@ -45,6 +45,7 @@ def from_pt2(
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
+    fold_padding: bool = True,
 ) -> Graph:
     """The graph of an exported program, equal to that of `from_torch` of the module it was made of.
 
@@ -73,8 +74,12 @@ def from_pt2(
         said = " and ".join("x".join(map(str, shape)) for shape in shapes)
         raise BadInput(f"{path} was exported for {said}: for other shapes export it anew")
     source = {"pt2": Path(path).name, "input_shape": shapes}
-    graph = to_graph(
-        trace, granularity, bytes_per_element=width_of_file(bytes_per_element), source=source
+    graph = graph_of(
+        trace,
+        granularity,
+        bytes_per_element=width_of_file(bytes_per_element),
+        source=source,
+        fold_padding=fold_padding,
     )
     return replace(graph, name=Path(path).stem)
 

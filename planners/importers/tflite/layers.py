@@ -11,6 +11,7 @@ from math import prod
 import tflite
 
 from planners.importers.tflite.values import TfliteNode, turned
+from planners.importers.torch.ops import lowest
 from planners.importers.torch.said import BEFORE, Aten, Said, Shape
 
 RECURRENT = (
@@ -57,7 +58,8 @@ def convolution(node: TfliteNode) -> Said:
     window = _window(node, data[2:], node.out[2:], weight[2:])
     args = window | {"groups": data[1] // weight[1]}
     macs = prod(node.out) * prod(weight[1:])
-    return [Aten(f"conv{axes}d", _operands(node, weight), args, macs=macs)]
+    zero = node.zero(node.input(0))
+    return [Aten(f"conv{axes}d", _operands(node, weight), args, macs=macs, beyond=zero)]
 
 
 def depthwise(node: TfliteNode) -> Said:
@@ -69,7 +71,8 @@ def depthwise(node: TfliteNode) -> Said:
     window = _window(node, data[2:], node.out[2:], weight[2:])
     args = window | {"groups": data[1]}
     macs = prod(node.out) * rows * columns
-    return [Aten("conv2d", _operands(node, weight), args, macs=macs)]
+    zero = node.zero(node.input(0))
+    return [Aten("conv2d", _operands(node, weight), args, macs=macs, beyond=zero)]
 
 
 def transposed(node: TfliteNode) -> Said:
@@ -119,13 +122,15 @@ def product(node: TfliteNode) -> Said:
 
 
 def pool(kind: str) -> Callable[[TfliteNode], Said]:
-    """A pool with a window."""
+    """A pool with a window; averages leave out what is past the edge."""
 
     def say(node: TfliteNode) -> Said:
         kernel = (int(node.get("FilterHeight", 1)), int(node.get("FilterWidth", 1)))
         args = _window(node, node.shape()[2:], node.out[2:], kernel)
         args |= {"kernel_size": list(kernel)}
-        return [Aten(f"{kind}_pool2d", {"self": node.input(0)}, args, ("window",))]
+        name = node.input(0)
+        beyond = lowest(node.values.of[name].dtype) if kind == "max" else None
+        return [Aten(f"{kind}_pool2d", {"self": name}, args, ("window",), beyond=beyond)]
 
     return say
 

@@ -40,10 +40,10 @@ def from_tflite(
 
     Maps have their channels second, as in graphs from PyTorch. Weights behind DEQUANTIZE or DENSIFY
     are what they are stored as. With `fold_padding` a PAD in front of convolutions and pools alone
-    is their padding: TensorFlow Lite Micro runs it, with a tensor of its own. Variables, of the runtime or of layers, are state. What has no
-    counterpart in PyTorch's words is an opaque operator that needs all of its operands and counts
-    no MACs: the graph's source lists them under `opaque`. The file has its shapes: `input_shape`,
-    if given, must be those.
+    is their padding: TensorFlow Lite Micro runs it, with a tensor of its own. Variables, of the
+    runtime or of layers, are state. What has no counterpart in PyTorch's words is an opaque
+    operator that needs all of its operands and counts no MACs: the graph's source lists them under
+    `opaque`. The file has its shapes: `input_shape`, if given, must be those.
 
     Raises `BadInput` with file and operator for what is no such file or cannot be planned: control
     flow, strings, cycles.

@@ -156,6 +156,9 @@ class TfliteModel:
             for place in (results, known):
                 if name in place:
                     return place[name]
+            call = self.found.calls.calls.get(name)
+            if call is not None and call.pads:  # folded into the window that reads it
+                return self._call(name, self.found.calls.nodes[name], value)
             if not self.is_parameter(name) and name not in self.found.trace.state:
                 raise BadInput(f"the value {name!r:.80} is needed here and is not known")
             return self.parameter(name)
@@ -248,7 +251,12 @@ class TfliteModel:
     def _call_of(self, name: str, known: Mapping[str, torch.Tensor]) -> KernelCall:
         def value(wanted: str) -> torch.Tensor:
             wanted = self.found.calls.resolve(wanted)
-            return known[wanted] if wanted in known else self.parameter(wanted)
+            if wanted in known:
+                return known[wanted]
+            call = self.found.calls.calls.get(wanted)
+            if call is not None and call.pads:
+                return self.evaluate([wanted], known)[wanted]
+            return self.parameter(wanted)
 
         calls = self.found.calls
         return self._kernel_call(self._node(name), calls.calls[name].reads, calls.said[name], value)

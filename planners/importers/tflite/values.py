@@ -158,6 +158,11 @@ class TfliteNode:
         """An option, as the schema names it."""
         return self.operator.get(name, default)
 
+    def zero(self, name: str) -> float:
+        """The element of a value that stands for zero."""
+        tensor = self.values.tensors[name]
+        return float(tensor.zeros[0]) if tensor.scales and tensor.zeros else 0.0
+
     def is_weight(self, name: str) -> bool:
         return name in self.values.parameters
 

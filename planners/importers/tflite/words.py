@@ -6,7 +6,7 @@ What is not here is opaque: it needs all of its operands for any part of its val
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import prod
+from math import inf, prod
 
 import tflite
 
@@ -180,8 +180,30 @@ def _pad(node: TfliteNode) -> Said:
         return None
     by_axis = {axis_here(axis, rank): amounts[axis] for axis in range(rank)}
     pairs = [int(n) for axis in reversed(range(rank)) for n in by_axis[axis]]
-    mode = "reflect" if node.operator.kind == "MIRROR_PAD" else "constant"
-    return [Aten("pad", {"self": node.input(0)}, {"pad": pairs, "mode": mode})]
+    mirrors = node.operator.kind == "MIRROR_PAD"
+    args = {"pad": pairs, "mode": "reflect" if mirrors else "constant"}
+    beyond = None if mirrors else _padded_with(node)
+    return [Aten("pad", {"self": node.input(0)}, args, beyond=beyond)]
+
+
+def _padded_with(node: TfliteNode) -> float | None:
+    """What a pad writes around its operand; None where its value is quantised in another way.
+
+    The least number of a float type is as good as none to a pool, which begins with it.
+    """
+    name = node.every_output[0]
+    data, out = (node.values.tensors[each] for each in (node.input(0), name))
+    if (data.scales, data.zeros) != (out.scales, out.zeros) or len(data.scales) > 1:
+        return None
+    if node.operator.kind == "PAD":
+        return node.zero(name)
+    if not node.is_number(node.input(2)):
+        return None
+    value = node.number(node.input(2))
+    return -inf if out.dtype == "float32" and value <= _LEAST_FLOAT else value
+
+
+_LEAST_FLOAT = -(2.0**128 - 2.0**104)
 
 
 def _reduce(kind: str) -> Callable[[TfliteNode], Said]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+from planners.core.access import CONVOLUTIONS, POOLS
 from planners.importers.passes import SlidingWindow
 
 
@@ -106,6 +108,32 @@ def window(kind: str, args: Mapping[str, Any], shapes: Mapping[str, Shape]) -> S
         dilation = _each(args.get("dilation", 1), axes)
         return SlidingWindow(kernel, stride, _each(args.get("padding", 0), axes), dilation)
     return SlidingWindow()
+
+
+def beyond(kind: str, args: Mapping[str, Any]) -> float | None:
+    """What a pad writes around its operand, or a window takes to be past the edge of its own.
+
+    None for all other calls, and for averages over as many elements as happen to be there.
+    """
+    if kind in ("pad", "constant_pad_nd"):
+        value = args.get("value") or 0
+        constant = args.get("mode", "constant") == "constant" and isinstance(value, (int, float))
+        return float(value) if constant else None
+    if kind in CONVOLUTIONS:
+        return 0.0
+    if kind not in POOLS:
+        return None
+    if kind.startswith("max"):
+        return -inf
+    return 0.0 if args.get("count_include_pad", True) and not args.get("ceil_mode") else None
+
+
+def lowest(dtype: str) -> float | None:
+    """What is never greater than an element of a type, by torch's name; None for other types."""
+    if dtype.startswith(("float", "bfloat")):
+        return -inf
+    known = dtype.startswith(("int", "uint")) and getattr(torch, dtype, None)
+    return float(torch.iinfo(known).min) if known else None
 
 
 def _each(value: Any, axes: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planners.core.element_types import Width, usual_width
 from planners.core.graph import Graph
-from planners.importers.passes import to_graph
+from planners.importers.padding import graph_of
 from planners.importers.torch.ops import is_opaque
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def from_torch(
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
     source: Mapping[str, Any] | None = None,
+    fold_padding: bool = True,
 ) -> Graph:
     """The graph of a module in eval mode, its default schedule the order in which it runs.
 
@@ -30,15 +31,17 @@ def from_torch(
     `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
     program needs none. The module may be on the meta device. Its parameters and the
     buffers that it reads keep their state-dict names. Calls that no input reaches are no operators
-    at any granularity: they are parts of what reads them. What nothing is known of, a custom
-    operator, needs all of its operands and counts no MACs: the source lists it under `opaque`.
+    at any granularity: they are parts of what reads them. With `fold_padding` a pad in front of
+    convolutions and pools alone is their padding (`planners.importers.padding`). What nothing is
+    known of, a custom operator, needs all of its operands and counts no MACs: the source lists it
+    under `opaque`.
 
     Raises `ImportFailed` where `torch.export` cannot trace it, `BadInput` for another granularity.
     """
     from planners.importers.torch.trace import trace_module
 
     traced = trace_module(module, example_inputs, name)
-    graph = to_graph(traced.trace, granularity, source=source)
+    graph = graph_of(traced.trace, granularity, source=source, fold_padding=fold_padding)
     if names := [op.name for op in graph.operators if any(is_opaque(p.kind) for p in op.parts)]:
         graph = replace(graph, source={**graph.source, "opaque": names})
     if bytes_per_element is None:

@@ -139,6 +139,7 @@ class RecordedCalls:
             window=torch_ops.window(kind, named, shapes),
             relation=torch_relations.relation(kind, named, out, held, len(reads)),
             block=block_of(node),
+            beyond=torch_ops.beyond(kind, named),
         )
         return call, CallStep(torch_ops.looking(node.target), args, kwargs)
 

@@ -27,8 +27,8 @@ class Aten:
     """A node, or a step of it, as an ATen call, for the tables about ATen calls.
 
     `operands` are values by the name of the argument; `args` its other arguments. `relation`,
-    `unary` and `macs` replace the tables' values. `shape` is that of a step which is not the last
-    one; `splits` is the axis that a split cuts.
+    `unary` and `macs` replace the tables' values; `beyond` is what a call has (`Call`). `shape` is
+    that of a step which is not the last one; `splits` is the axis that a split cuts.
     """
 
     kind: str
@@ -39,6 +39,7 @@ class Aten:
     macs: int | None = None
     shape: Shape | None = None
     splits: int | None = None
+    beyond: float | None = None
 
 
 Said: TypeAlias = list[Aten] | None
@@ -182,6 +183,7 @@ class CallWriter:
             window=torch_ops.window(kind, args, shapes),
             relation=relation,
             block=block,
+            beyond=what.beyond,
         )
 
     def _several(self, node: SaidNode, what: Aten, operands: Mapping[str, str], block: str) -> str:

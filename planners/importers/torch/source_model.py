@@ -37,7 +37,9 @@ class SourceModel:
 
         `known` gives the values that they read and do not compute; parameters missing there are
         the module's own. Nothing in `known` is written. `run` makes a call's value in its place,
-        given its name, function and arguments. Raises `BadInput` where a value is missing.
+        given its name, function and arguments: of what a pad that was folded into it would have
+        padded, in a window of which `run` knows the padding. Raises `BadInput` where a value is
+        missing.
         """
         results: dict[str, Any] = {}
 
@@ -45,6 +47,11 @@ class SourceModel:
             for place in (results, known, self._traced.parameters):
                 if name in place:
                     return place[name]
+            call, step = self._calls.get(name), self._traced.steps.get(name)
+            if call is not None and step is not None and call.pads:
+                if run is not None:
+                    return value(call.reads[0])
+                return step.target(*fill(step.args, value), **fill(dict(step.kwargs), value))
             raise BadInput(f"the value {name!r} is needed here and is not known")
 
         with torch.no_grad():

@@ -57,9 +57,9 @@ class CosmaTables:
 
 
 def network(model: str, granularity: str) -> Graph:
-    """A network of the paper at the paper's input size."""
+    """A network of the paper at the paper's input size, its pads operators of their own."""
     shape = (1, 3, 224, 224) if model.startswith("timm:") else None
-    return load(model, granularity=granularity, input_shape=shape)
+    return load(model, granularity=granularity, input_shape=shape, fold_padding=False)
 
 
 def reproduce(
