@@ -1,4 +1,4 @@
-"""Measure this machine: copying, arithmetic and reading from disk, as a machine file.
+"""Measure this machine: copying, operators of each kind and reading from disk, as a machine file.
 
 Storage is read as the streaming runtime reads it, past the page cache where the system allows.
 Medians of repeated runs, the others through NumPy; a model of the machine, not its peak. Energies
@@ -19,6 +19,7 @@ from planners.core.errors import BadInput
 from planners.core.machine import Engine, Machine, MemoryLevel, load_machine
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.timed import median_seconds
+from planners.study.array_rates import CYCLES_PER_S, ArrayRates, measure
 
 COPY_BYTES = 256 * 2**20
 CACHE_BYTES = 256 * 2**10
@@ -43,9 +44,11 @@ def calibrate(
     cache = _copy_rate(CACHE_BYTES)
     clock.report("multiplying matrices")
     macs = _mac_rate()
+    clock.report("operators of each kind")
+    array = measure()
     clock.report("reading from disk")
     storage = _read_rate(Path(folder or tempfile.gettempdir()))
-    return _machine(host, cache, macs, storage)
+    return _machine(host, cache, macs, storage, array)
 
 
 def _copy_rate(size: int) -> float:
@@ -79,17 +82,27 @@ def _read_rate(folder: Path) -> StorageRate:
         raise BadInput(f"cannot write a test file in {folder}: {error.strerror}") from error
 
 
-def _machine(host: float, cache: float, macs: float, storage: StorageRate) -> Machine:
+def _machine(
+    host: float, cache: float, macs: float, storage: StorageRate, array: ArrayRates
+) -> Machine:
     base = load_machine("npu_ideal")
     rates = {"scratchpad": cache, "host": host, "storage": storage.bytes_per_s}
-    engines = {"compute": cache, "dma_in": host, "dma_out": host}
+    moving = {"dma_in": host, "dma_out": host}
     how = "measured: median of runs through NumPy, one process"
     measured = {f"{n}.{way}_bytes_per_s": how for n in rates for way in ("read", "write")}
-    measured |= {f"{name}.bytes_per_s": how for name in engines} | {"macs_per_s": how}
+    measured |= {f"{name}.bytes_per_s": how for name in ("compute", *moving)} | {"macs_per_s": how}
     how = storage.note or "measured: direct reads, past the page cache"
     measured |= dict.fromkeys(("storage.read_bytes_per_s", "storage.bytes_per_s"), how)
     measured |= {"storage.latency_s": "measured: small reads, as far as the rate leaves them"}
     measured |= {"bits_per_mac": "float32, as it was measured"}
+    timed = "measured: medians in torch on one thread"
+    measured |= {
+        "clock_hz": "a cycle is a nanosecond",
+        "compute_maps": f"{timed}, lanes that fit best",
+    }
+    measured |= {f"compute_rates.{kind}": timed for kind in array.rates}
+    measured |= {"compute.latency_s": f"{timed}, of a convolution of one element"}
+    computing = Engine("compute", cache, array.setup_s)
     engine = Engine("storage", storage.bytes_per_s, storage.latency_s)
     return replace(
         base,
@@ -98,8 +111,11 @@ def _machine(host: float, cache: float, macs: float, storage: StorageRate) -> Ma
         macs_per_s=macs,
         bits_per_mac=32,
         memories=tuple(_level(m, rates[m.name]) for m in base.memories),
-        engines=(*(Engine(name, rate) for name, rate in engines.items()), engine),
-        notes="Rates measured by `spillway calibrate`; sizes, clock and energies are npu_ideal's. "
+        engines=(computing, *(Engine(name, rate) for name, rate in moving.items()), engine),
+        clock_hz=CYCLES_PER_S,
+        compute_maps=array.maps,
+        compute_rates=array.rates,
+        notes="Rates measured by `spillway calibrate`; sizes and energies are npu_ideal's. "
         f"Storage: {how}.",
         sources={**(base.sources or {}), **measured},
     )

@@ -1,0 +1,155 @@
+"""How fast this machine computes operators of each kind: an array map for each, and rates.
+
+A few shapes of a kind are timed in torch on one thread. Of maps with so many output and input
+lanes, each with the cycles that suit it best, that is taken which is off the least; a cycle is a
+nanosecond. A model of this machine's kernels, not its peak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from math import exp, log
+from statistics import mean, median
+from typing import TypeAlias
+
+import torch
+from torch.nn import functional
+
+from planners.core.compute_maps import ComputeMap
+from planners.core.compute_seconds import map_cycles
+from planners.core.loop_nest import Extents
+from planners.core.timed import median_seconds
+
+CYCLES_PER_S = 1e9
+OUTPUT_LANES, INPUT_LANES = (1, 8, 16, 32, 64), (1, 8, 16, 32)
+RUNS = 5
+ELEMENTS = (1, 64, 112, 112)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedShape:
+    """An operator of a kind: its loops, and the seconds it took, its setup left out."""
+
+    extents: Extents
+    seconds: float
+
+
+Shape: TypeAlias = tuple[int, ...]
+"""Of a convolution its inputs, outputs, output's side, kernel, stride and groups; of a product its
+rows, inputs and outputs."""
+DENSE: tuple[Shape, ...] = (
+    (64, 64, 56, 3, 1, 1),
+    (3, 32, 112, 3, 2, 1),
+    (128, 128, 14, 3, 1, 1),
+    (256, 64, 14, 3, 1, 1),
+)
+POINTWISE = (
+    (64, 128, 28, 1, 1, 1),
+    (24, 144, 56, 1, 1, 1),
+    (384, 64, 14, 1, 1, 1),
+    (512, 512, 7, 1, 1, 1),
+)
+DEPTHWISE = (
+    (64, 64, 56, 3, 1, 64),
+    (192, 192, 28, 3, 1, 192),
+    (576, 576, 14, 3, 1, 576),
+    (96, 96, 56, 3, 2, 96),
+)
+LINEAR = ((197, 768, 768), (49, 384, 1536), (16, 512, 512), (64, 256, 1024))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRates:
+    """What was measured: seconds to set an operator up, maps, and output elements a cycle."""
+
+    setup_s: float
+    maps: tuple[ComputeMap, ...]
+    rates: Mapping[str, float]
+
+
+def measure() -> ArrayRates:
+    """Time the shapes of each kind; takes a few seconds."""
+    with _one_thread(), torch.no_grad():
+        one = torch.ones(1, 1, 1, 1)
+        setup_s = median_seconds(lambda: functional.conv2d(one, one), 200)
+        kinds = {"dense": DENSE, "pointwise": POINTWISE, "depthwise": DEPTHWISE}
+        timed = {kind: [_conv(s, setup_s) for s in shapes] for kind, shapes in kinds.items()}
+        timed["linear"] = [_linear(shape, setup_s) for shape in LINEAR]
+        maps = tuple(fitted(kind, some) for kind, some in timed.items())
+        return ArrayRates(setup_s, (*maps, _pool(setup_s)), _rates(setup_s))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _seconds(call: Callable[[], object], setup_s: float) -> float:
+    """Of a call, without what any call takes; a tenth of it at the least."""
+    took = median_seconds(call, RUNS)
+    return max(took - setup_s, took / 10)
+
+
+def _conv(shape: Sequence[int], setup_s: float) -> TimedShape:
+    inputs, outputs, side, kernel, stride, groups = shape
+    data = torch.rand(1, inputs, side * stride, side * stride)
+    weight = torch.rand(outputs, inputs // groups, kernel, kernel)
+    pad = kernel // 2
+    seconds = _seconds(
+        lambda: functional.conv2d(data, weight, None, stride, pad, 1, groups), setup_s
+    )
+    alone = groups == inputs
+    runs = ((1, outputs),) if alone else ((groups, outputs // groups),)
+    return TimedShape(
+        Extents(1, (side, side), runs, 1 if alone else inputs // groups, kernel * kernel), seconds
+    )
+
+
+def _linear(shape: Sequence[int], setup_s: float) -> TimedShape:
+    rows, inputs, outputs = shape
+    data, weight = torch.rand(rows, inputs), torch.rand(outputs, inputs)
+    seconds = _seconds(lambda: functional.linear(data, weight), setup_s)
+    return TimedShape(Extents(1, (1, rows), ((1, outputs),), inputs, 1), seconds)
+
+
+def _pool(setup_s: float) -> ComputeMap:
+    data = torch.rand(ELEMENTS)
+    seconds = _seconds(lambda: functional.max_pool2d(data, 3, 2, 1), setup_s)
+    side = ELEMENTS[-1] // 2
+    shape = TimedShape(Extents(1, (side, side), ((1, ELEMENTS[1]),), 1, 9), seconds)
+    return fitted("pool", [shape])
+
+
+def _rates(setup_s: float) -> dict[str, float]:
+    """Output elements a cycle of element-wise work, of functions, and of normalisations."""
+    data = torch.rand(ELEMENTS)
+    count = data.numel()
+    calls: dict[str, Callable[[], object]] = {
+        "default": lambda: functional.relu(data),
+        "add": lambda: torch.add(data, data),
+        "lut": lambda: torch.sigmoid(data),
+        "softmax": lambda: torch.softmax(data, -1),
+    }
+    return {kind: count / _seconds(call, setup_s) / CYCLES_PER_S for kind, call in calls.items()}
+
+
+def fitted(kind: str, shapes: Sequence[TimedShape]) -> ComputeMap:
+    """The map of the lanes that are off the least, by the mean of the logarithms' distances from
+    their median, with that median as its cycles."""
+    lanes = product(OUTPUT_LANES, INPUT_LANES if kind not in ("depthwise", "pool") else (1,))
+    tried = [_with_cycles(ComputeMap((kind,), outputs=o, inputs=i), shapes) for o, i in lanes]
+    return min(tried, key=lambda each: each[1])[0]
+
+
+def _with_cycles(used: ComputeMap, shapes: Sequence[TimedShape]) -> tuple[ComputeMap, float]:
+    logs = [log(s.seconds * CYCLES_PER_S / map_cycles(used, s.extents)) for s in shapes]
+    middle = median(logs)
+    return replace(used, cycles=exp(middle)), mean(abs(each - middle) for each in logs)
