@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
 import planners as sp
 from planners.catalogue.vmcu import POINTWISE, TABLE_2, bottleneck, pointwise
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.machine import load_machine
 from planners.overlap.cost.mcu import cost, plan_cost
 from planners.overlap.cost.work import KernelWork, tinyengine_work, work
 from planners.overlap.emit.saved import layout_of
+from planners.papers.vmcu.paper import TABLE_3
 
 DONE = KernelWork(
     macs=2_000_000,
@@ -70,7 +73,13 @@ def test_a_plan_is_costed_by_its_own_layout_and_machine() -> None:
     assert found.machine == "stm32f746"
     assert found.work == work(graph, layout_of(least))
     assert found.work.repeated_macs == least.details.pool.front[-1].extra_macs > 0
-    assert found.seconds.repeated == found.work.repeated_macs / 432e6
+    # The board's cycles a MAC by kind are asked, on one without them its rate.
+    share = found.work.repeated_macs / found.work.macs
+    assert found.seconds.repeated == pytest.approx(share * found.seconds.compute)
+    assert 1.49 < found.seconds.compute * 216e6 / graph.macs < 2.13
+    without = replace(least.machine, compute_maps=(), compute_rates={}, sources={})
+    ideal = plan_cost(least, machine=without).seconds
+    assert ideal.repeated == found.work.repeated_macs / 432e6
     still = plan_cost(sp.plan(graph, "overlap", 10**6, machine="stm32f746"))
     assert still.work.repeated_macs == 0
     assert still.work.macs == found.work.macs == graph.macs
@@ -87,3 +96,16 @@ def test_the_paper_s_times_are_those_of_a_ninth_of_the_presets_rate() -> None:
     rate = sum(graph.macs for graph in modules) / sum(milliseconds) * 1e3
     assert rate == pytest.approx(23e6, rel=0.02)
     assert load_machine("stm32f411").macs_per_s / rate == pytest.approx(9, rel=0.03)
+
+
+def test_cycles_fitted_on_four_modules_tell_the_other_four() -> None:
+    modules = [bottleneck(TABLE_2[name]) for name in TABLE_3]
+    board = load_machine("stm32f411")
+    ours = [
+        1e3 * sum(map(ComputeSeconds(graph, board).whole_s, graph.operators)) for graph in modules
+    ]
+    for measured in zip(*TABLE_3.values(), strict=True):
+        for predicted, milliseconds in zip(ours[4:], measured[4:], strict=True):
+            assert predicted == pytest.approx(milliseconds, rel=0.2)
+        for (a, slow), (b, fast) in permutations(zip(ours, measured, strict=True), 2):
+            assert a > b or slow <= fast

@@ -13,13 +13,15 @@ Times add: an in-order core does one after the other. (A Cortex-M7 starts two in
 time, so that for it the sum is an upper estimate.) Energy is the core's power while each term
 takes, and the memories' energy by the byte: the presets' `mac_pj` is that of the whole core.
 
-What the model leaves out: instructions of loops and requantization, pipeline stalls, caches. The
-presets' MAC rate is the most that the instruction set allows; the vMCU paper's Table 3 has
-TinyEngine at 23 million MACs a second on modules S1 to S8, a ninth of it. For realistic
-times replace `macs_per_s` by what the board reaches. The paper measured 20.6 to 53.0 % less
-energy and 18.5 to 40.0 % less latency than TinyEngine on nine pointwise convolutions (section 7.2),
-which it explains by copies that TinyEngine makes (they are in `work.tinyengine_work`) and by loops
-unrolled in full (they are not in the model), and 1.03 times its speed on modules S1 to S8
+What the model leaves out: instructions of loops and requantization, pipeline stalls, caches. A
+preset's `macs_per_s` is the most that the instruction set allows; the vMCU paper's Table 3 has
+TinyEngine at 23 million MACs a second on modules S1 to S8, a ninth of it. `cost` takes that rate.
+`plan_cost` takes cycles a MAC by kind where the machine has them, which are those of measured
+kernels: the bytes that these move count twice, some 6 % of S1 to S8. On a machine without them,
+which is ideal, replace `macs_per_s` by what the board reaches. The paper measured 20.6 to 53.0 %
+less energy and 18.5 to 40.0 % less latency than TinyEngine on nine pointwise convolutions (section
+7.2), which it explains by copies that TinyEngine makes (they are in `work.tinyengine_work`) and by
+loops unrolled in full (they are not in the model), and 1.03 times its speed on modules S1 to S8
 (section 7.3).
 """
 
