@@ -88,11 +88,11 @@ def not_compared(plan: Plan) -> tuple[str, ...]:
     if details.tried:
         names.append("the planners that were tried")
     if details.pool is not None:
-        names += ["other points of the front", "modulos"]
+        names += ["front.extra_macs", "other points of the front", "modulos"]
     if streamed := details.streamed:
         names += ["streaming.bound_s", "streaming.slices", "other points of streaming.front"]
         names += ["streaming.band"] * (streamed.band is not None)
-        names += ["streaming.waits"] * streamed.joint
+        names += ["streaming.waits"] * (not _waits_by_ring(streamed))
     return tuple(names)
 
 
@@ -122,18 +122,15 @@ def _of_times(plan: Plan, trace: Trace | None) -> Iterator[_Claimed]:
 
 
 def _of_pool(plan: Plan, report: CheckReport) -> Iterator[_Claimed]:
-    """Its size, the point of the front that it is, and where the first piece of each tensor lies."""
+    """Its size, its point of the front, and where the first piece of each tensor lies."""
     if plan.details.pool is None:
         return
     layout = plan.details.pool.layout
     sizes = [m.size_bytes or 0 for m in plan.program.memories if m.circular]
     yield _Claimed("layout.pool_bytes", layout.pool_bytes, max(sizes, default=0))
-    again = report.macs - plan.graph.macs
-    points = [(point.ram_bytes, point.extra_macs) for point in plan.details.pool.front]
-    if points and (layout.pool_bytes, again) not in points:
-        near = [macs for size, macs in points if size == layout.pool_bytes]
-        text = f"front: {layout.pool_bytes:,} bytes with {again:,} MACs computed again is no point"
-        _refuse(f"{text}; it has {near[0]:,} there" if near else text)
+    points = [point.ram_bytes for point in plan.details.pool.front]
+    if points and layout.pool_bytes not in points:
+        _refuse(f"front: {layout.pool_bytes:,} bytes, which the pool takes, are no point of it")
     began: dict[str, Residency] = {}
     for stay in report.residencies:
         if stay.tensor in layout.offsets:
@@ -184,9 +181,15 @@ def _of_streaming(plan: Plan, trace: Trace | None) -> Iterator[_Claimed]:
     if sizes_of and memory not in sizes_of:
         _refuse(f"streaming.front: {memory:,} bytes, which the plan takes, are no point of it")
     yield from _of_layers(plan, streamed, trace)
-    if not streamed.joint:
+    if _waits_by_ring(streamed):
         for ring, size in streamed.rings.items():
             yield from _of_waits(streamed, ring, size)
+
+
+def _waits_by_ring(streamed: StreamedParameters) -> bool:
+    """Whether layers wait for bytes of their ring: not where one runs after the other, or all is
+    loaded ahead, or activations are in the way too."""
+    return not streamed.joint and streamed.pipeline not in ("pre", "seq", "sync")
 
 
 def _of_waits(streamed: StreamedParameters, ring: Ring, size: int) -> Iterator[_Claimed]:

@@ -17,7 +17,6 @@ BOUND = {"claims.bound_bytes", "claims.plan_s"}
 LATENCY = {*BOUND, "claims.objective_bytes", "details.latency.bound_s"}
 POOL = {
     *BOUND,
-    "details.front[].ram_bytes",
     "details.front[].extra_macs",
     "details.modulos",
     "details.layout.runs[].channels",
@@ -27,16 +26,12 @@ LAYER = "details.streaming.layers[]"
 STREAMED = {
     *BOUND,
     "details.streaming.slices",
-    "details.streaming.front[][]",
+    "details.streaming.front[][]",  # its delay: that of the rings alone
     "details.streaming.bound_s",
     *(f"details.streaming.band.{name}" for name in ("draws", "least_s", "largest_s")),
     # Of layers without parameters, which are not loaded.
     *(f"{LAYER}.{name}" for name in ("read_s", "copy_s")),
-    *(
-        f"{LAYER}.{name}.{ring}"
-        for name in ("waits", "offsets")
-        for ring in ("shared", "cpu", "gpu")
-    ),
+    *(f"{LAYER}.offsets.{ring}" for ring in ("shared", "cpu", "gpu")),
 }
 OF_OTHERS = ("value", "offchip_bytes", "extent_bytes", "bound", "seconds", "limit_s")
 BEST = {
@@ -58,7 +53,7 @@ BEST = {
         ("overlap", {}, POOL),
         ("streaming", {}, STREAMED),
         ("streaming", {"spread": 0.2, "draws": 20, "pipeline": "async"}, STREAMED),
-        ("joined", {"time_limit": 1.0}, LATENCY),
+        ("joined", {"time_limit": 1.0}, BEST),
         ("auto", {"objective": "energy", "processes": 1}, BEST),
     ],
 )
@@ -73,7 +68,7 @@ def edited(plan: sp.Plan, *path: str, value: Any) -> sp.Plan:
     data = plan.to_json()
     at = data
     for name in path[:-1]:
-        at = at[name]
+        at = at.setdefault(name, {})
     at[path[-1]] = value
     return sp.Plan.from_json(data)
 
@@ -103,3 +98,53 @@ def test_options_that_contradict_the_program() -> None:
     streamed = plan_of(GRAPH, "streaming", EVERYTHING, pipeline="2s")
     with pytest.raises(sp.InvalidPlan, match="pipeline is 'seq', the plan streams with '2s'"):
         sp.check(edited(streamed, "options", "pipeline", value="seq"))
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "twice"),
+    [("2s", False), ("2s", True), ("async", False), ("async", True), ("exact", True)],
+)
+def test_a_layer_waits_for_the_last_whose_bytes_it_takes(pipeline: str, twice: bool) -> None:
+    graph = random_net(8, 9)[0]
+    sizes = [graph.size_bytes(t) for t in graph.tensors]
+    plan = plan_of(graph, "streaming", sum(sizes), pipeline=pipeline, twice=twice, slices=3)
+    sp.check(plan)
+    assert plan.details.streamed is not None
+    for number, layer in enumerate(plan.details.streamed.layers):
+        for ring, wait in layer.waits.items():
+            data = plan.to_json()
+            at = data["details"]["streaming"]["layers"][number]["waits"]
+            at[ring] = number - 1 if wait != number - 1 else -1
+            if at[ring] != wait:
+                with pytest.raises(sp.InvalidPlan, match=rf"layers.{number}..waits.{ring}: the pl"):
+                    sp.check(sp.Plan.from_json(data))
+
+
+def test_a_plan_is_a_point_of_its_front() -> None:
+    pool = plan_of(GRAPH, "overlap", EVERYTHING)
+    (point,) = pool.to_json()["details"]["front"]
+    forged = edited(pool, "details", "front", value=[point | {"ram_bytes": 8}])
+    with pytest.raises(sp.InvalidPlan, match="front: .* bytes, which the pool takes, are no point"):
+        sp.check(forged)
+    streamed = plan_of(GRAPH, "streaming", EVERYTHING)
+    forged = edited(streamed, "details", "streaming", "front", value=[[7, 1.0]])
+    with pytest.raises(sp.InvalidPlan, match=r"streaming.front: .* bytes, which the plan takes"):
+        sp.check(forged)
+
+
+def test_what_was_moved_by_hand_is_where_it_was_moved_to() -> None:
+    plan = plan_of(GRAPH, "cosma", EVERYTHING)
+    report = sp.check(plan)
+    stay = max(report.residencies, key=lambda stay: stay.spans[0].stop)
+    start = stay.spans[0].start
+    move = {"tensor": stay.tensor, "step": stay.start_step, "from": start + 64, "to": start}
+    sp.check(edited(plan, "details", "by_hand", value=[move]))
+    before = move | {"from": 0, "to": start + 64}
+    sp.check(edited(plan, "details", "by_hand", value=[before, move]))
+    for wrong, words in (
+        ([move | {"to": start + 1}], r"by_hand.*to: the plan claims"),
+        ([move | {"step": stay.stop_step}], r"by_hand.*: it does not come in step"),
+        ([before | {"to": start}, move], r"by_hand.*from: the plan claims"),
+    ):
+        with pytest.raises(sp.InvalidPlan, match=words):
+            sp.check(edited(plan, "details", "by_hand", value=wrong))
