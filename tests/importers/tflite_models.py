@@ -12,6 +12,7 @@ import numpy as np
 import tflite
 
 TYPES = {name.lower(): n for name, n in vars(tflite.TensorType).items() if isinstance(n, int)}
+TYPES |= {"int2": 19, "uint4": 20, "float8_e4m3fn": 21, "float8_e5m2": 22}  # of LiteRT 2.3
 
 
 @dataclass
@@ -29,6 +30,8 @@ class TfliteWriter:
     others: list[TfliteWriter] = field(default_factory=list)  # further subgraphs
     codes: str = "both"  # `old` or `new`: an operator's code in one of its two fields alone
     open_batch: bool = False  # shapes are written a second time, with the first axis open
+    behind: bool = False  # constants lie behind the flatbuffer
+    versions: dict[str, int] = field(default_factory=dict)  # of operators, where not 1
 
     def tensor(
         self,
@@ -98,6 +101,7 @@ class TfliteWriter:
             written = {"DeprecatedBuiltinCode": min(number, 127), "BuiltinCode": number}
             if self.codes != "both" and number < 127:
                 del written["BuiltinCode" if self.codes == "old" else "DeprecatedBuiltinCode"]
+            written["Version"] = self.versions.get(kind, 1)
             codes.append(_table(b, "OperatorCode", **written, **custom))
         subgraphs, first = [], 0
         for graph in graphs:
@@ -168,10 +172,15 @@ class TfliteWriter:
         given: Mapping[str, Any],
     ) -> int:
         more = {}
+        if custom := given.get("custom"):  # bytes that the kernel reads
+            more["CustomOptions"] = b.CreateNumpyVector(np.frombuffer(custom, np.uint8))
         if options:
-            more["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, options)
-            texts = {k: b.CreateString(v) for k, v in given.items() if isinstance(v, str)}
-            more["BuiltinOptions"] = _table(b, options, **{**given, **texts})
+            second = "2" if options in vars(tflite.BuiltinOptions2) else ""
+            numbers = tflite.BuiltinOptions2 if second else tflite.BuiltinOptions
+            more[f"BuiltinOptions{second}Type"] = getattr(numbers, options)
+            made = {k: b.CreateString(v) for k, v in given.items() if isinstance(v, str)}
+            made |= {k: _ints(b, v) for k, v in given.items() if isinstance(v, (list, tuple))}
+            more[f"BuiltinOptions{second}"] = _table(b, options, **{**given, **made})
         return _table(
             b,
             "Operator",

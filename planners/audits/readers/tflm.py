@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from planners.audits.foreign import ForeignPlan, ForeignTensor
-from planners.audits.readers.tflm_graph import graph_of
+from planners.audits.readers.tflm_graph import arena_bytes, graph_of
 from planners.audits.readers.tflm_refused import NOT_THERE, kernels_missing, require_runs
 from planners.audits.readers.tflm_scopes import Scopes
 from planners.audits.readers.tflm_scratch import scratch_sizes
@@ -149,12 +149,12 @@ def scratch_buffers(file: TfliteFile) -> tuple[tuple[ForeignTensor, ...], tuple[
 
 
 def _size(file: TfliteFile, tensor: TfliteTensor) -> int:
-    """Bytes in the arena: whole multiples of its alignment."""
+    """Bytes in the arena: whole multiples of its alignment, elements of four bits a byte each."""
     if tensor.dtype in SIZELESS:
         return 0
     if tensor.dtype not in BITS:
         raise BadInput(f"{file.path}: tensor {tensor.name!r:.80} has the type {tensor.dtype:.40}")
-    return rounded_up(rounded_up(tensor.elements * BITS[tensor.dtype], 8) // 8, ALIGNMENT)
+    return rounded_up(arena_bytes(tensor), ALIGNMENT)
 
 
 def offline_offsets(file: TfliteFile) -> Mapping[str, int]:

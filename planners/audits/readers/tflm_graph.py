@@ -8,7 +8,12 @@ from planners.audits.foreign import ForeignTensor
 from planners.core.element_types import BITS
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
-from planners.importers.tflite.file import TfliteFile
+from planners.importers.tflite.file import TfliteFile, TfliteTensor
+
+
+def arena_bytes(tensor: TfliteTensor) -> int:
+    """What the runtime takes for a tensor that is no constant: a byte at least for an element."""
+    return tensor.elements * max(1, BITS[tensor.dtype] // 8)
 
 
 def graph_of(file: TfliteFile, held: Sequence[ForeignTensor]) -> Graph | None:
@@ -27,8 +32,9 @@ def graph_of(file: TfliteFile, held: Sequence[ForeignTensor]) -> Graph | None:
     tensors = {}
     for name in sorted(used, key=int):
         tensor = graph.tensors[int(name)]
-        size = -(-tensor.elements * BITS[tensor.dtype] // 8)
-        tensors[name] = Tensor(name, (size,), "activation" if name in made else "input", "int8")
+        tensors[name] = Tensor(
+            name, (arena_bytes(tensor),), "activation" if name in made else "input", "int8"
+        )
     outputs = tuple(dict.fromkeys(str(n) for n in graph.outputs if str(n) in made))
     try:
         return Graph(

@@ -11,13 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 
+from flatbuffers import flexbuffers
+
 from planners.core.element_types import BITS
-from planners.importers.tflite.file import TfliteOperator, TfliteTensor
+from planners.importers.tflite.file import BROKEN, TfliteOperator, TfliteTensor
 
 POINTER_BYTES = 8
 """Of the interpreter on a PC; 4 on microcontrollers."""
 WORD_BYTES = 4
 CELL_STATE, LSTM_BUFFERS = 19, 4
+DETECTION, SPECTRUM = "TFLite_Detection_PostProcess", "SignalRfft"
+CUSTOM = frozenset(
+    "CIRCULAR_BUFFER SignalDelay SignalEnergy SignalFftAutoScale SignalFilterBank "
+    "SignalFilterBankLog SignalFilterBankSpectralSubtraction SignalFilterBankSquareRoot "
+    "SignalFramer SignalIrfft SignalOverlapAdd SignalPCAN SignalStacker SignalWindow".split()
+) | {DETECTION, SPECTRUM}
+"""Custom operators that the runtime brings kernels for; all but the two named ask for none."""
 Operands = tuple[TfliteTensor | None, ...]
 Asked = Callable[[Operands, Operands], list[int]]
 
@@ -27,12 +36,40 @@ def scratch_sizes(tensors: Sequence[TfliteTensor], operator: TfliteOperator) -> 
     where that is not known."""
     inputs = tuple(None if n < 0 else tensors[n] for n in operator.inputs)
     outputs = tuple(None if n < 0 else tensors[n] for n in operator.outputs)
-    if operator.custom:
-        return None
     try:
+        if operator.custom:
+            return _of_custom(operator, inputs)
         return ASKED[operator.kind](inputs, outputs) if operator.kind in ASKED else []
-    except (IndexError, ValueError):
+    except (LookupError, ValueError):
         return None
+
+
+def _of_custom(operator: TfliteOperator, inputs: Operands) -> list[int] | None:
+    """What the kernels ask that the runtime brings for custom operators."""
+    if operator.kind not in CUSTOM:
+        return None
+    if operator.kind not in (DETECTION, SPECTRUM):
+        return []
+    try:
+        given = flexbuffers.GetRoot(bytearray(operator.custom_options)).AsMap
+        names = ("max_detections", "num_classes") if operator.kind == DETECTION else ("fft_length",)
+        numbers = [int(given[name].AsInt) for name in names]
+    except (*BROKEN, KeyError):
+        return None
+    if min(numbers) < 0:
+        return None
+    if operator.kind == SPECTRUM:
+        return [numbers[0] * BITS[_operand(inputs, 0).dtype] // 8]
+    return _detections(inputs, *numbers)
+
+
+def _detections(inputs: Operands, most: int, classes: int) -> list[int]:
+    """Of boxes, scores and anchors: which live, corners, scores, and five lists of those kept."""
+    boxes = _operand(inputs, 0).shape[1]
+    scores = prod(_operand(inputs, 1).shape[1:3])
+    words = [4 * boxes, scores, boxes, boxes, most * boxes, most * boxes, boxes, most * boxes]
+    words += [max(classes, most) * boxes, min(boxes, most) * boxes]
+    return [boxes, *(count * WORD_BYTES for count in words)]
 
 
 def _operand(operands: Operands, number: int) -> TfliteTensor:

@@ -86,7 +86,8 @@ class TfliteTensor:
 class TfliteOperator:
     """An operator: `kind` as the schema names it, or a custom one's own name.
 
-    `inputs` and `outputs` are numbers of tensors, −1 where one is left out.
+    `inputs` and `outputs` are numbers of tensors, −1 where one is left out. `custom_options` are
+    bytes that only its kernel understands.
     """
 
     number: int
@@ -96,6 +97,7 @@ class TfliteOperator:
     outputs: tuple[int, ...]
     options: Any
     path: Path
+    custom_options: bytes = b""
 
     def get(self, name: str, default: Any = None) -> Any:
         """An option, as the schema names it: `StrideH`. Raises `BadInput` where it is broken."""
@@ -300,7 +302,8 @@ class _Reader:
             if not -1 <= tensor < count:
                 raise BadInput(f"{self.path} is broken: operator {number} has no tensor {tensor}")
         options = self._options(operator)
-        return TfliteOperator(number, kind, custom, inputs, outputs, options, self.path)
+        own = bytes(self._each(operator, "CustomOptions", len(self.data), 1)) if custom else b""
+        return TfliteOperator(number, kind, custom, inputs, outputs, options, self.path, own)
 
     def _options(self, operator: Any) -> Any:
         """The table of an operator's options, as the generated class has it."""

@@ -8,7 +8,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from flatbuffers import flexbuffers
 
+from tests.audits.cure.kernels_by_type import ALONE
 from tests.importers.tflite_models import TfliteWriter
 
 SCALES = {"int8": {"scale": 0.05, "zero": 3}, "int16": {"scale": 0.05, "zero": 0}}
@@ -18,12 +20,14 @@ MAPS = ("float32", "int8", "int16")
 class DrawnKernels:
     """A file of a few operators, each with inputs of its own; `state` are its variables."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *kinds: str) -> None:
         self.rng, self.writer = Random(seed), TfliteWriter()
         self.numbers, self.state = np.random.default_rng(seed), list[int]()
         self.placed = False
-        for _ in range(self.rng.randint(1, 3)):
-            getattr(self, self.rng.choice(KINDS))()
+        for kind in kinds or [self.rng.choice(KINDS) for _ in range(self.rng.randint(1, 3))]:
+            getattr(self, kind)()
+        if kinds:
+            return
         if self.state and self.rng.random() < 0.6:
             self.place()
 
@@ -122,6 +126,61 @@ class DrawnKernels:
         given = {"Padding": 0, "StrideH": 2, "StrideW": 2}
         self.operator("TRANSPOSE_CONV", words, out, "TransposeConvOptions", **given)
 
+    def variable(self, shape: tuple[int, ...], dtype: str, scale: float = 0.05) -> int:
+        made = self.writer.tensor(shape, dtype, scale=scale, zero=0, variable=True)
+        self.state.append(made)
+        return made
+
+    def lstm(self) -> None:
+        """A layer that keeps its last output and its cells, of types that go together or not."""
+        dtype = self.rng.choice(MAPS)
+        weights = "float32" if dtype == "float32" else "int8"
+        cells = "float32" if dtype == "float32" else "int16"
+        if self.rng.random() < 0.2:
+            cells = self.rng.choice(("float32", "int8"))
+        if dtype != "float32" and self.rng.random() < 0.1:
+            weights = "float32"
+        first, second, read, made = (self.rng.randint(1, 4) for _ in range(4))
+        late = self.rng.random() < 0.5  # the first axis is time
+        x = self.map((first, second, read), dtype, given=True)
+        words = [x, *(self.weights((made, read), weights) for _ in range(4))]
+        words += [self.weights((made, made), weights) for _ in range(4)] + 3 * [-1]
+        words += [self.bias(made, dtype) for _ in range(4)] + 2 * [-1]
+        batch = second if late else first
+        words += [self.variable((batch, made), dtype), self.variable((batch, made), cells, 2**-11)]
+        out = self.map((first, second, made), dtype)
+        given = {"TimeMajor": late, "FusedActivationFunction": 4}
+        options = "UnidirectionalSequenceLSTMOptions"
+        self.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", [*words, *4 * [-1]], out, options, **given)
+
+    def detection(self) -> None:
+        """Boxes around anchors, of which the best are kept; as many as the outputs hold, because
+        what is left of them is written by one of its two ways only."""
+        boxes, classes = self.rng.randint(2, 9), self.rng.randint(1, 4)
+        regular, behind = self.rng.random() < 0.5, self.rng.randint(0, 1)
+        most = self.rng.randint(2, 6) if regular else self.rng.randint(1, min(6, boxes))
+        reads = [self.map((1, boxes, 4), "float32", given=True)]
+        reads.append(self.map((1, boxes, classes + behind), "float32", given=True))
+        anchors = self.numbers.uniform(0.1, 0.9, (boxes, 4)).astype("f4")
+        reads.append(self.writer.tensor((boxes, 4), "float32", anchors))
+        shapes = ((1, most, 4), (1, most), (1, most), (1,))
+        given = {"max_detections": most, "max_classes_per_detection": 1, "num_classes": classes}
+        given |= {
+            f"{side}_scale": scale for side, scale in zip("yxhw", (10, 10, 5, 5), strict=True)
+        }
+        given |= {"nms_score_threshold": -100.0, "nms_iou_threshold": 1.0}
+        if regular:
+            given |= {"use_regular_nms": True, "detections_per_class": self.rng.randint(1, 4)}
+        outputs = [self.map(shape, "float32") for shape in shapes]
+        custom = flexbuffers.Dumps(given)
+        self.writer.operator("TFLite_Detection_PostProcess", reads, outputs, custom=bytes(custom))
+
+    def typed(self) -> None:
+        """A kernel over a type that it takes or not."""
+        kind = self.rng.choice(sorted(ALONE))
+        way = self.rng.choice(list(ALONE[kind].ways()))
+        ALONE[kind].write(self.writer, **way)
+
     def svdf(self) -> None:
         """A layer that keeps what it has seen in a variable."""
         dtype = self.rng.choice(("float32", "int8"))
@@ -131,8 +190,7 @@ class DrawnKernels:
         time = "float32" if dtype == "float32" else "int16"
         words = [x, self.weights((filters, read), dtype), self.weights((filters, memory), time)]
         words.append(self.bias(units, dtype))
-        state = self.writer.tensor((1, filters * memory), time, scale=0.05, zero=0, variable=True)
-        self.state.append(state)
+        state = self.variable((1, filters * memory), time)
         made = self.map((1, units), dtype)
         self.operator("SVDF", [*words, state], made, "SVDFOptions", Rank=rank)
 
@@ -154,4 +212,7 @@ class DrawnKernels:
         self.writer.metadata["OfflineMemoryAllocation"] = words.tobytes()
 
 
-KINDS = ("mirror_pad", "reduce", "reduce", "add_n", "layer", "layer", "transposed", "svdf", "plain")
+KINDS = tuple(
+    "mirror_pad reduce reduce add_n layer layer transposed svdf plain lstm detection typed typed"
+    "".split()
+)

@@ -50,12 +50,12 @@ def details(ask: Any) -> list[Any]:
 
 def drawn(rng: np.random.Generator, detail: Any) -> np.ndarray:
     kind = np.dtype(detail["dtype"])
-    if kind.kind == "f":
+    if kind.kind in "fc":
         return rng.standard_normal(detail["shape"]).astype(kind)
     if kind.kind == "b":
         return rng.random(detail["shape"]) < 0.5
-    limits = np.iinfo(kind)
-    return rng.integers(limits.min, limits.max + 1, detail["shape"]).astype(kind)
+    limits = np.iinfo(kind if kind != np.uint64 else np.int64)
+    return rng.integers(limits.min, limits.max, detail["shape"], endpoint=True).astype(kind)
 
 
 def run(path: str, count: int, keep: bool) -> dict[str, Any]:

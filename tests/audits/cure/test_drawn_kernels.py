@@ -7,6 +7,7 @@ Figures are those that TensorFlow Lite Micro's interpreter records;
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from planners.audits.cure.tflm import planned, written
 from planners.audits.readers.tflm import ARENA, METADATA, read_tflm
 from planners.audits.readers.tflm_refused import NOT_THERE
 from tests.audits.cure.drawn_kernels import DrawnKernels
+from tests.audits.cure.kernels_by_type import ALONE
 from tests.audits.cure.runtime import of_package, ran
 from tests.importers.tflite_models import TfliteWriter
 
@@ -113,14 +115,85 @@ def test_an_operator_without_a_kernel_is_named(tmp_path: Path) -> None:
     assert planned(path)[1].unknown == ("DEQUANTIZE of float16", "GELU")
 
 
+@pytest.mark.parametrize(
+    ("kind", "types", "words"),
+    [
+        ("GATHER", {"T": "int16"}, "GATHER of int16"),
+        ("GATHER", {"N": "int64"}, "GATHER by numbers of int64"),
+        ("CAST", {"T": "float32", "U": "int64"}, "CAST of float32 to int64"),
+        ("QUANTIZE", {"T": "int16", "U": "uint8"}, "QUANTIZE of int16 to uint8"),
+        ("SPLIT", {"T": "int64"}, "SPLIT of int64"),
+        ("SHAPE", {"N": "int64"}, "SHAPE of float32 to int64"),
+        ("LESS_EQUAL", {"T": "int16"}, "LESS_EQUAL of int16"),
+    ],
+)
+def test_a_type_that_a_kernel_does_not_take_is_named(
+    kind: str, types: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    path = ALONE[kind].file(**types).save(tmp_path / "net.tflite")
+    assert planned(path)[1].unknown == (words,)
+    assert read_tflm(path).notes[-1].startswith(f"{NOT_THERE}: {words};")
+
+
+def test_an_element_of_four_bits_takes_a_byte(tmp_path: Path) -> None:
+    assert head(ALONE["RESHAPE"].file(T="int4"), tmp_path) == 2 * 32
+
+
+def test_cells_of_a_recurrent_layer(tmp_path: Path) -> None:
+    """Four buffers of their size; those of 8 bits are not taken."""
+    drawn = DrawnKernels(1, "lstm")
+    path = drawn.save(tmp_path / "net.tflite")
+    assert read_tflm(path).own_peak[ARENA] == 128
+    for number in drawn.state[1:]:
+        drawn.writer.tensors[number]["dtype"] = "int8"
+    (missing,) = planned(drawn.save(path))[1].unknown
+    assert missing == "UNIDIRECTIONAL_SEQUENCE_LSTM with cells of int8"
+
+
+def test_boxes_that_are_kept_ask_for_eleven_buffers(tmp_path: Path) -> None:
+    drawn = DrawnKernels(0, "detection")
+    plan = read_tflm(drawn.save(tmp_path / "net.tflite"))
+    assert plan.own_peak[ARENA] == 1648
+    assert sum(t.id.startswith("scratch") for t in plan.tensors) == 11
+
+
+@pytest.mark.parametrize("broken", [b"", b"\x01", b"\xff" * 40])
+def test_options_of_a_custom_kernel_that_are_broken(broken: bytes, tmp_path: Path) -> None:
+    """What it asks for is not known then."""
+    drawn = DrawnKernels(0, "detection")
+    kind, reads, results, options, _ = drawn.writer.operators[0]
+    drawn.writer.operators[0] = (kind, reads, results, options, {"custom": broken})
+    assert planned(drawn.save(tmp_path / "net.tflite"))[1].unknown == (kind,)
+
+
+def test_kernels_over_types_in_the_runtime(tmp_path: Path) -> None:
+    """One type of each; `benchmarks/tflm_written_back.py --kernels` takes all."""
+    of_package("tflite_micro", "")
+    rng, paths = Random(0), []
+    for kind, kernel in ALONE.items():
+        way = rng.choice(list(kernel.ways()))
+        paths.append(kernel.file(**way).save(tmp_path / f"{kind}.tflite"))
+    for path, own in zip(paths, ran(*paths, inputs=1), strict=True):
+        try:
+            plan = read_tflm(path)
+        except sp.BadInput:
+            assert "refused" in own, path.stem
+            continue
+        is_missing = plan.notes[-1].startswith(NOT_THERE)
+        assert is_missing == ("refused" in own), path.stem
+        assert is_missing or own["head"] == plan.own_peak[ARENA], path.stem
+
+
 @pytest.mark.parametrize("first", [0, 10])
 def test_drawn_files_in_the_runtime(first: int, tmp_path: Path) -> None:
     of_package("tflite_micro", "")
+    sources = []
     for seed in range(first, first + 10):
         drawn = DrawnKernels(seed)
         drawn.writer.metadata.clear()
-        source = drawn.save(tmp_path / f"{seed}.tflite")
-        (own,) = ran(source, inputs=5, keep=True)
+        sources.append(drawn.save(tmp_path / f"{seed}.tflite"))
+    plans, paths = [], []
+    for source, own in zip(sources, ran(*sources, inputs=5, keep=True), strict=True):
         try:
             file, plan = planned(source, overlap=True)
         except sp.BadInput:
@@ -129,7 +202,9 @@ def test_drawn_files_in_the_runtime(first: int, tmp_path: Path) -> None:
         if "refused" in own:
             assert any(note.startswith(NOT_THERE) for note in read_tflm(source).notes)
             continue
-        written(file, plan, tmp_path / "planned.tflite")
-        (ours,) = ran(tmp_path / "planned.tflite", inputs=5, keep=True)
+        plans.append((own, plan))
+        paths.append(tmp_path / f"{source.stem}.planned.tflite")
+        written(file, plan, paths[-1])
+    for (own, plan), ours in zip(plans, ran(*paths, inputs=5, keep=True), strict=True):
         assert (own["head"], ours["head"]) == (plan.own_bytes, plan.head_bytes)
         assert own["outputs"] == ours["outputs"]
