@@ -20,6 +20,8 @@ class ForeignTensor:
     It is live in the half-open steps `[lower, upper)` and has `size_bytes` at `offset` in
     `memory`; None where the tool gave it no place. Its offset must be a multiple of `alignment`.
     Tensors of one `alias` are the same bytes by right. `name` is what people call it.
+    `branches` are those that it is made in, each with the number of the step where they part: what
+    one branch makes is never there with what the other makes.
     """
 
     id: str
@@ -31,6 +33,7 @@ class ForeignTensor:
     memory: str = ""
     alias: str = ""
     name: str = ""
+    branches: tuple[tuple[int, str], ...] = ()
 
     @property
     def lifetime(self) -> Lifetime:
@@ -121,6 +124,7 @@ def _joined(one: ForeignTensor, other: ForeignTensor) -> ForeignTensor:
         one.memory,
         one.alias,
         one.name,
+        min(one, other, key=lambda t: t.lower).branches,
     )
 
 
@@ -143,12 +147,18 @@ def conflicts(tensors: Sequence[ForeignTensor], most: int = 1000) -> list[Confli
     found: list[Conflict] = []
     for one, other in _live_together([t for t in tensors if t.offset is not None]):
         start, stop = max(one.offset or 0, other.offset or 0), min(one.stop, other.stop)
-        if start < stop:
+        if start < stop and not _exclusive(one, other):
             step = max(one.lower, other.lower)
             found.append(Conflict(one.id, other.id, step, start, stop))
             if len(found) == most:
                 break
     return sorted(found, key=lambda c: (c.step, c.start))
+
+
+def _exclusive(one: ForeignTensor, other: ForeignTensor) -> bool:
+    """Whether they are made in two branches of which one runs."""
+    sides = dict(other.branches)
+    return any(sides.get(step, side) != side for step, side in one.branches)
 
 
 def _live_together(

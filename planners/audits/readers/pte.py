@@ -32,7 +32,8 @@ ALIGNMENT = 16  # of the exporter, where nobody asks for another
 LARGEST_FILE = 2**31 - 1
 MOST_LOOPS, MOST_AXES = 1_000, 64  # Jumps backwards: more are no program.
 MOST_TOLD = 4  # methods by name
-_TENSOR, _TENSOR_LIST, _OPTIONAL_LIST = 5, 10, 11  # of the union `KernelTypes`
+UNWRITTEN = "the program reads what is not there, with these addresses and with others"
+_BOOL, _TENSOR, _TENSOR_LIST, _OPTIONAL_LIST = 3, 5, 10, 11  # of the union `KernelTypes`
 _KERNEL, _DELEGATE, _MOVE, _JUMP, _FREE = 1, 2, 3, 4, 5  # of `InstructionArguments`
 _UNBOUND = 2  # of `TensorShapeDynamism`
 _BYTES: Mapping[int, int] = {
@@ -86,6 +87,7 @@ def _tensors(method: Method, live: Lives, prefix: str, begin: int) -> Iterator[F
             _memory(tensor.memory),
             "" if base is None else f"bytes of {prefix}{base}",
             prefix + names[number],
+            tuple((begin + step, side) for step, side in live.branches.get(number, ())),
         )
 
 
@@ -126,6 +128,16 @@ def _notes(methods: Sequence[Method], lives: Sequence[Lives]) -> Iterator[str]:
         yield f"its methods {names}{more} run in one arena: state of one lives through the others"
     if any(i.kind == "delegate" for method in methods for i in method.instructions):
         yield "what delegates hold within themselves is not in the plan"
+    if unwritten := sum(len(live.unwritten) for live in lives):
+        yield (
+            f"{unwritten} tensors are views of what a branch gives, at a place where nothing is"
+            f" written: {UNWRITTEN}"
+        )
+    if any(live.branches for live in lives):
+        yield (
+            "what one branch makes is kept apart from what the other makes: the least is proven"
+            " with that only"
+        )
     if unsure := sum(len(live.unsure) for live in lives):
         yield (
             f"{unsure} tensors that a delegate names first, with bytes of their own, may be state"
@@ -150,7 +162,9 @@ def _program(path: Path) -> FlatTable:
 
 
 def _method(table: FlatTable) -> Method:
-    tensors, lists = _values(table)
+    tensors, lists, false = _values(table)
+    instructions = tuple(_instructions(table))
+    named = {n for i in instructions if i.kind != "other" for n in i.values}
     return Method(
         table.source,
         f"{table.text(0):.80}",
@@ -158,19 +172,24 @@ def _method(table: FlatTable) -> Method:
         lists,
         table.numbers(3, "i"),
         table.numbers(4, "i"),
-        tuple(_instructions(table)),
+        instructions,
         table.numbers(8, "q"),
+        false - named,
     )
 
 
-def _values(method: FlatTable) -> tuple[dict[int, PlannedTensor], dict[int, tuple[int, ...]]]:
-    """The planned tensors by the number of their value, and the lists of tensors."""
-    tensors, lists, listed = {}, {}, 0
+def _values(
+    method: FlatTable,
+) -> tuple[dict[int, PlannedTensor], dict[int, tuple[int, ...]], set[int]]:
+    """The planned tensors by the number of their value, the lists of tensors, and what is false."""
+    tensors, lists, false, listed = {}, {}, set[int](), 0
     for number, value in enumerate(method.tables(2)):
         kind, held = value.number(0, "B"), value.table(1)
         if held is None:
             continue
-        if kind == _TENSOR:
+        if kind == _BOOL and not held.number(0, "B"):
+            false.add(number)
+        elif kind == _TENSOR:
             tensor = _tensor(number, held)
             if tensor is not None:
                 tensors[number] = tensor
@@ -179,7 +198,7 @@ def _values(method: FlatTable) -> tuple[dict[int, PlannedTensor], dict[int, tupl
             listed += len(lists[number])
             if listed > MOST_NAMED:
                 raise BadInput(f"{method.source}: lists have more than {MOST_NAMED:,} values")
-    return tensors, lists
+    return tensors, lists, false
 
 
 def _tensor(number: int, table: FlatTable) -> PlannedTensor | None:
@@ -225,6 +244,7 @@ def _instructions(method: FlatTable) -> Iterator[Instruction]:
                 target = begin + held.number(1, "i")
                 back = target if 0 <= target < number else None
                 loops += back is not None
-                yield Instruction("jump", (held.number(0, "i"),), "other", back)
+                on = target if target >= number else None
+                yield Instruction("jump", (held.number(0, "i"),), "other", back, on)
             else:
                 yield Instruction("free", (held.number(0, "i"),), "other")

@@ -5,12 +5,14 @@ outputs to the end. One that is read before anything writes it is a view, where 
 its size lies at its place, and else state: live in every step of every method. A kernel writes what
 it returns, its last argument, and reads all others; one whose name ends in `_` reads that too. A
 delegate names what it reads first and what it writes behind: which is which is not in the file.
+A move, as at the end of a branch, copies no bytes: what it names is then at the place of what was
+moved, which lives for as long, and its own place is not touched.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,6 +20,8 @@ from planners.core.errors import BadInput
 
 MOST_NAMED = 2_000_000
 """Values that instructions name, one by one: more are no program."""
+MOST_ROUNDS = 8  # of moves and loops in each other: of more, all that is moved lives throughout
+MOST_BRANCHES = 1_000
 VIEW, COPY_ROW = "executorch_prim::et_view", "executorch_prim::et_copy_index"
 
 
@@ -38,18 +42,20 @@ class PlannedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """What runs, as people call it, and the values that it names; a jump may lead back."""
+    """What runs, as people call it, and the values that it names; a jump may lead back, or on:
+    to the number of an instruction."""
 
     name: str
     values: tuple[int, ...]
     kind: Literal["kernel", "delegate", "move", "other"]
     back_to: int | None = None
+    on_to: int | None = None
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method: planned tensors and lists of tensors by the number of their value, and the bytes
-    that it asks of each memory."""
+    """A method: planned tensors and lists of tensors by the number of their value, the bytes that
+    it asks of each memory, and the values that are false, for jumps that are always taken."""
 
     source: str
     name: str
@@ -59,6 +65,7 @@ class Method:
     outputs: Sequence[int]
     instructions: Sequence[Instruction]
     sizes: Sequence[int]
+    false: Collection[int] = ()
 
     def named(self, values: Sequence[int]) -> list[int]:
         """The planned tensors among values, and within the lists among them."""
@@ -76,12 +83,16 @@ class Method:
 @dataclass
 class Lives:
     """Half-open steps in which each tensor is live, step 0 the inputs and one behind the
-    instructions; what is a view of what; what is state, `unsure` where a delegate may write it."""
+    instructions; what is a view of what; what is state, `unsure` where a delegate may write it.
+    `branches` of which one runs: the step where they part, and which of them makes a tensor.
+    `unwritten` are read at the place of what a move names, where nothing ever is."""
 
     spans: dict[int, tuple[int, int]] = field(default_factory=dict)
     base: dict[int, int] = field(default_factory=dict)
     state: set[int] = field(default_factory=set)
     unsure: set[int] = field(default_factory=set)
+    branches: dict[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    unwritten: set[int] = field(default_factory=set)
 
 
 def lives_of(method: Method) -> Lives:
@@ -90,6 +101,7 @@ def lives_of(method: Method) -> Lives:
     lives = Lives()
     _read_first(method, lives)
     lives.spans = _spans(method, lives)
+    lives.branches = _branches(method, lives)
     return lives
 
 
@@ -196,11 +208,89 @@ def _spans(method: Method, lives: Lives) -> dict[int, tuple[int, int]]:
             last[number] = step
     for number in lives.state:
         first[number], last[number] = 0, end
+    for _ in range(MOST_ROUNDS):
+        before = last.copy()
+        _move(method, lives, last)
+        _loop(method, first, last)
+        if last == before:
+            break
+    else:
+        for number in method.named([v for i in _moves(method) for v in i.values]):
+            first[number], last[number] = 0, end
+    untouched = _untouched(method, first)
+    made = {i.values[-1] for i in method.instructions if i.name == VIEW}  # at the place as it is
+    for number in untouched:
+        last[number] = first[number]
+    roots = {lives.base[n] for n in untouched if n in lives.base}
+    views = {n for n, root in lives.base.items() if root in roots}
+    lives.unwritten = views - untouched - made
+    return {number: (first[number], last[number] + 1) for number in method.tensors}
+
+
+def _moves(method: Method) -> list[Instruction]:
+    """Those between tensors that have a place."""
+    return [i for i in method.instructions if i.kind == "move" and len(method.named(i.values)) == 2]
+
+
+def _move(method: Method, lives: Lives, last: dict[int, int]) -> None:
+    """What is moved lives for as long as what it is moved to, and all views of that."""
+    views: dict[int, list[int]] = {}
+    for number, root in lives.base.items():
+        views.setdefault(root, []).append(number)
+    for instruction in reversed(_moves(method)):
+        source, target = method.named(instruction.values)
+        every = views.get(lives.base.get(target, target), [target])
+        last[source] = max(last[source], *(last[number] for number in every))
+
+
+def _loop(method: Method, first: dict[int, int], last: dict[int, int]) -> None:
+    """What is in a loop is live all the time."""
     for step, instruction in enumerate(method.instructions, 1):
-        if instruction.back_to is not None:  # A loop: what is in it is live all the time.
+        if instruction.back_to is not None:
             begin = instruction.back_to + 1
             for number in method.tensors:
                 if last[number] >= begin and first[number] <= step:
                     first[number] = min(first[number], begin)
                     last[number] = max(last[number], step)
-    return {number: (first[number], last[number] + 1) for number in method.tensors}
+
+
+def _untouched(method: Method, first: Mapping[int, int]) -> set[int]:
+    """Those that a move names before all else: nothing is ever at their own place. No input, no
+    state, and nothing in a loop."""
+    if any(i.back_to is not None for i in method.instructions):
+        return set()
+    return {
+        number
+        for step, instruction in enumerate(method.instructions, 1)
+        if instruction.kind == "move"
+        for number in method.named(instruction.values[1:])
+        if first[number] == step
+    }
+
+
+def _branches(method: Method, lives: Lives) -> dict[int, tuple[tuple[int, str], ...]]:
+    """In which branch each tensor is made; of a method with loops nothing is said.
+
+    A jump leads over the first branch to the second; the first's last instruction is a jump that is
+    always taken, over the second.
+    """
+    made: dict[int, tuple[tuple[int, str], ...]] = {}
+    instructions, pairs = method.instructions, []
+    for step, jump in enumerate(instructions, 1):
+        if jump.back_to is not None:
+            return made
+        if jump.on_to is None or not step < jump.on_to <= len(instructions):
+            continue
+        over = instructions[jump.on_to - 1]  # Steps are counted from 1.
+        if over.on_to is not None and over.values[0] in method.false:
+            pairs.append((step, jump.on_to, over.on_to))
+    for step, middle, end in pairs if len(pairs) <= MOST_BRANCHES else ():
+        first, second = (
+            {n for i in instructions[low:high] for n in method.named(i.values)}
+            for low, high in ((step, middle), (middle, end))
+        )
+        for side, numbers in (("first", first - second), ("second", second - first)):
+            for number in numbers - lives.state:
+                if lives.spans[number][0] > step:
+                    made[number] = (*made.get(number, ()), (step, side))
+    return made

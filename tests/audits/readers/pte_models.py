@@ -11,14 +11,15 @@ import flatbuffers
 import numpy as np
 
 FLOAT, BYTE, LONG = 6, 0, 4
-TENSOR, TENSOR_LIST = 5, 10
+BOOL, TENSOR, TENSOR_LIST = 3, 5, 10
 KERNEL, DELEGATE, MOVE, JUMP = 1, 2, 3, 4
 VIEW = "executorch_prim::et_view"
 
 
 @dataclass
 class PteValue:
-    """A tensor with a place (memory, offset), or without; or a list of tensors by number."""
+    """A tensor with a place (memory, offset), or without; a list of tensors by number; or what is
+    false."""
 
     shape: tuple[int, ...] = ()
     place: tuple[int, int] | None = None
@@ -27,6 +28,7 @@ class PteValue:
     constant: int = 0
     dynamism: int = 0
     items: tuple[int, ...] | None = None
+    false: bool = False
 
 
 @dataclass
@@ -80,6 +82,8 @@ class PteWriter:
         if value.items is not None:
             held = _table(b, {0: ("ref", _numbers(b, value.items, np.int32))})
             return _table(b, {0: ("u8", TENSOR_LIST), 1: ("ref", held)})
+        if value.false:
+            return _table(b, {0: ("u8", BOOL), 1: ("ref", _table(b, {0: ("u8", 0)}))})
         fields: dict[int, tuple[str, int]] = {
             0: ("i8", value.kind),
             2: ("ref", _numbers(b, value.shape, np.int32)),
@@ -185,4 +189,10 @@ def drawn(seed: int) -> tuple[PteWriter, dict[int, tuple[int, int]]]:
     every = [0, len(steps) - 1]
     spans = {n: [k for k, named in enumerate(steps) if n in named] or every for n in held}
     spans |= dict.fromkeys(state, every)
+    moves = [(k, *values) for k, (kind, _, values) in enumerate(w.calls, 1) if kind == MOVE]
+    for _, source, target in reversed(moves):  # Its bytes are read as those of the target.
+        spans[source] = [*spans[source], max(spans[target])]
+    for step, _, target in moves:
+        if min(spans[target]) == step and target not in state:
+            spans[target] = [step]
     return w, {n: (min(found), max(found)) for n, found in spans.items()}

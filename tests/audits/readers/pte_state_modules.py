@@ -25,7 +25,37 @@ from typing import Any
 import torch
 
 ROUNDS = 5
+BETWEEN = 512.0
+"""What inputs sum up to, nearly: of some rounds more, of others less."""
 Step = tuple[str, int]
+
+
+def _sines(x: torch.Tensor) -> torch.Tensor:
+    return torch.sin(x) * 0.5
+
+
+def _sums(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x + x.sum() * 0.001) * 0.5
+
+
+def _either(x: torch.Tensor) -> torch.Tensor:
+    return torch.cond(x.mean() > 0.4, _sums, _sines, (x * 0.9,)) + 0.1
+
+
+def _grown(kept: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return kept + torch.cos(x[: len(kept), :4])
+
+
+def _halved(kept: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return kept * 0.5
+
+
+def _top(kept: torch.Tensor) -> torch.Tensor:
+    return kept[:1, :4].sum()
+
+
+def _all(kept: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(kept).sum()
 
 
 class Drawn(torch.nn.Module):
@@ -66,19 +96,35 @@ class Drawn(torch.nn.Module):
                     x = x + torch.tanh(kept.reshape(-1)).sum() * 0.125
                 case "return":
                     more.append(kept * 1.0)
+                case "branch":
+                    x = torch.cond(x.sum() > BETWEEN, _sines, _sums, (x,))
+                case "branch_of_state":
+                    kept.copy_(torch.cond(x.sum() > BETWEEN, _grown, _halved, (kept, x)))
+                case "branch_reads":
+                    x = x + torch.cond(x.sum() > BETWEEN, _top, _all, (kept,)) * 0.125
+                case "branch_in_branch":
+                    x = torch.cond(x.sum() > BETWEEN, _sums, _either, (x,))
         return (x * 2.0, *more)
 
 
 BUFFERED = ("add", "scale", "read", "row", "put", "copy", "shift", "whole", "view", "return")
 
 
-def drawn_steps(rng: Random, buffers: int) -> list[Step]:
-    return [
+BRANCHES = ("branch", "branch", "branch_of_state", "branch_reads", "branch_in_branch")
+
+
+def drawn_steps(rng: Random, buffers: int, branching: bool) -> list[Step]:
+    steps = [
         (rng.choice(BUFFERED), rng.randrange(buffers))
         if rng.random() < 0.55
         else (rng.choice(["maps", "maps", "flat"]), 0)
         for _ in range(rng.randint(3, 9))
     ]
+    if branching:
+        for _ in range(rng.randint(1, 3)):
+            branch = (rng.choice(BRANCHES), rng.randrange(buffers))
+            steps.insert(rng.randint(0, len(steps)), branch)
+    return steps
 
 
 def drawn(seed: int) -> tuple[dict[str, Drawn], dict[str, Any]]:
@@ -99,13 +145,13 @@ def drawn(seed: int) -> tuple[dict[str, Drawn], dict[str, Any]]:
         "outputs": rng.random() < 0.8,
         "xnnpack": rng.random() < 0.3,
     }
-    kept = buffers()
-    methods = {"forward": Drawn("kept", kept, drawn_steps(rng, len(kept)))}
+    kept, branching = buffers(), seed % 3 == 2
+    methods = {"forward": Drawn("kept", kept, drawn_steps(rng, len(kept), branching))}
     if rng.random() < 0.35:  # Where it is told to, the exporter takes buffers of one name for one.
         name, other = ("kept", kept) if rng.random() < 0.4 else ("own", buffers())
         if not settings["shared"]:
             other = [buffer.clone() for buffer in other]
-        methods["other"] = Drawn(name, other, drawn_steps(rng, len(other)))
+        methods["other"] = Drawn(name, other, drawn_steps(rng, len(other), branching))
     return methods, settings
 
 

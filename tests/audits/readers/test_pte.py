@@ -16,7 +16,9 @@ from tests.audits.readers.pte_models import (
     BYTE,
     DELEGATE,
     JUMP,
+    KERNEL,
     LONG,
+    MOVE,
     VIEW,
     PteWriter,
     chain,
@@ -213,6 +215,59 @@ def test_state_that_methods_share_is_one(tmp_path: Path) -> None:
     plan = read(first, tmp_path)
     assert [(t.lower, t.upper) for t in plan.inside("memory 2")] == [(0, 6)]
     assert conflicts(plan.inside("memory 2")) == []
+
+
+def branching() -> tuple[PteWriter, dict[str, int]]:
+    """`out` is moved from `one` or from `two`, which lie at one place, and is read at the end."""
+    w = PteWriter(sizes=[0, 128])
+    n = {name: w.value((4,), (1, 16 * k)) for k, name in enumerate(("x", "one", "out", "y", "z"))}
+    n["two"] = w.value((4,), (1, 16))
+    n["which"], n["never"] = w.value((1,), (1, 80)), w.value(false=True)
+    w.call("aten::gt.out", n["x"], n["which"], n["which"])
+    w.calls.append((JUMP, "", (n["which"], 5)))
+    w.call("aten::sin.out", n["x"], n["one"], n["one"])
+    w.calls.append((MOVE, "", (n["one"], n["out"])))
+    w.calls.append((JUMP, "", (n["never"], 7)))
+    w.call("aten::cos.out", n["x"], n["two"], n["two"])
+    w.calls.append((MOVE, "", (n["two"], n["out"])))
+    w.call("aten::abs.out", n["x"], n["y"], n["y"])
+    w.call("aten::add.out", n["out"], n["y"], n["z"], n["z"])
+    w.inputs, w.outputs = [n["x"]], [n["z"]]
+    return w, n
+
+
+def test_what_a_branch_gives_stays_where_it_was_made(tmp_path: Path) -> None:
+    """A move copies no bytes: ExecuTorch 1.5.1 lets what was moved go too early."""
+    w, n = branching()
+    plan = read(w, tmp_path)
+    spans = {int(t.id): (t.lower, t.upper) for t in plan.tensors}
+    assert [spans[n[name]] for name in ("one", "two", "out")] == [(3, 10), (6, 10), (4, 5)]
+    assert conflicts(plan.inside("memory 1")) == []  # Of the two branches one runs.
+    w.values[n["y"]].place = (1, 16)
+    found = conflicts(read(w, tmp_path).inside("memory 1"))
+    assert [(c.one, c.other) for c in found] == [
+        (str(n[name]), str(n["y"])) for name in ("one", "two")
+    ]
+
+
+def test_a_jump_that_may_not_be_taken_parts_no_branches(tmp_path: Path) -> None:
+    w, n = branching()
+    w.values[n["never"]].false = False
+    assert len(conflicts(read(w, tmp_path).inside("memory 1"))) == 1
+
+
+def test_a_view_of_what_was_moved(tmp_path: Path) -> None:
+    """One that an instruction makes lies where that was made; of one that is none it is said."""
+    w, n = branching()
+    flat, over = w.value((4,), (1, 32)), w.value((4,), (1, 96))
+    w.call("aten::neg.out", flat, over, over)
+    said = read(w, tmp_path).notes
+    assert any("1 tensors are views of what a branch gives" in note for note in said)
+    w.calls.insert(-1, (KERNEL, VIEW, (n["out"], n["which"], flat)))
+    plan = read(w, tmp_path)
+    assert not any("views of what a branch" in note for note in plan.notes)
+    spans = {int(t.id): (t.lower, t.upper) for t in plan.tensors}
+    assert spans[n["one"]] == (3, 12)
 
 
 def test_delegates_are_said(tmp_path: Path) -> None:
