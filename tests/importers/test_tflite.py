@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import planners as sp
 from planners.importers.tflite.file import read_tflite
 from tests.importers.tflite_models import TfliteWriter
+from tests.importers.tflite_open import open_network
 
 SAME, VALID, RELU, RELU6 = 0, 1, 1, 3
 
@@ -241,11 +243,51 @@ def test_sizes_that_are_computed_when_it_runs_are_refused(tmp_path: Path) -> Non
         sp.load(w.save(tmp_path / "where.tflite"))
     w = TfliteWriter()
     x = w.tensor((1, 3), name="x", signature=(-1, 3))
-    amounts = w.operator("SHAPE", [x], [w.tensor((2,), "int32", name="s")], "ShapeOptions")
+    amounts = w.operator("CAST", [x], [w.tensor((1, 3), "int32", name="s")], "CastOptions")
     padded = w.tensor((1, 1), name="padded", signature=(-1, -1))
     w.inputs, w.outputs = [x], [w.operator("PAD", [x, amounts], [padded])]
     with pytest.raises(sp.BadInput, match=r"operator 1 \(PAD\) computes the size of 'padded'"):
         sp.load(w.save(tmp_path / "pad.tflite"))
+
+
+def test_a_batch_that_was_set_by_hand_is_that_of_all_that_follows(tmp_path: Path) -> None:
+    """A converter wrote one for what is open; LiteRT computes each shape from the inputs'."""
+    w = TfliteWriter()
+    x = w.tensor((4, 2, 3), name="x", signature=(-1, 2, 3))
+    rows = w.tensor((1, 3), name="rows", signature=(-1, 3))
+    made = w.tensor((1, 5), name="made", signature=(-1, 5))
+    w.operator("RESHAPE", [x, w.numbers([-1, 3])], [rows], "ReshapeOptions")
+    w.operator("FULLY_CONNECTED", [rows, w.weight((5, 3))], [made], "FullyConnectedOptions")
+    w.inputs, w.outputs = [x], [made]
+    graph = sp.load(w.save(tmp_path / "batch.tflite"), granularity="aten")
+    assert (graph.tensors["made"].shape, graph.macs) == ((8, 5), 8 * 5 * 3)
+
+
+def test_a_shape_that_is_computed_from_shapes_is_known(tmp_path: Path) -> None:
+    """Twice as large as the map is, whatever that comes to be: the file says one."""
+    w = TfliteWriter()
+    x = w.tensor((1, 3, 5, 2), name="x", signature=(-1, -1, -1, 2))
+    sizes = w.operator("SHAPE", [x], [w.tensor((4,), "int32")], "ShapeOptions", OutType=2)
+    some = [sizes, *(w.numbers([n]) for n in (1, 3, 1))]
+    sizes = w.operator("STRIDED_SLICE", some, [w.tensor((2,), "int32")], "StridedSliceOptions")
+    twice = [w.tensor((2,), "int32")]
+    sizes = w.operator("MUL", [sizes, w.numbers([2, 2])], twice, "MulOptions")
+    y = w.tensor((1, 1, 1, 2), name="y", signature=(-1, -1, -1, 2))
+    w.inputs = [x]
+    w.outputs = [w.operator("RESIZE_BILINEAR", [x, sizes], [y], "ResizeBilinearOptions")]
+    assert sp.load(w.save(tmp_path / "twice.tflite")).tensors["y"].shape == (1, 2, 6, 10)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_networks_with_open_sizes_have_the_shapes_that_they_run_with(
+    seed: int, tmp_path: Path
+) -> None:
+    """`benchmarks/tflite_open.py` asks LiteRT for the same."""
+    net, file = open_network(seed)
+    graph = sp.load(file.save(tmp_path / "net.tflite"), granularity="aten")
+    known = {t["name"]: prod(t["shape"]) for t in net.w.tensors}
+    assert all(t.elements == known.get(name, t.elements) for name, t in graph.tensors.items())
+    assert graph.macs == net.macs
 
 
 def test_what_begins_as_zeros_for_an_open_batch_is_read(tmp_path: Path) -> None:

@@ -250,25 +250,25 @@ def _quantize(kind: str) -> Callable[[TfliteNode], Said]:
     return lambda node: [Aten(kind, {"self": node.input(0)}, relation=("same",), unary=True)]
 
 
-_UNARY = {
+UNARY = {
     "LOGISTIC": "sigmoid", "TANH": "tanh", "RELU": "relu", "RELU6": "hardtanh",
     "RELU_N1_TO_1": "hardtanh", "RELU_0_TO_1": "hardtanh", "LEAKY_RELU": "leaky_relu",
     "ELU": "elu", "GELU": "gelu", "HARD_SWISH": "hardswish", "ABS": "abs", "NEG": "neg",
     "EXP": "exp", "LOG": "log", "SQRT": "sqrt", "RSQRT": "rsqrt", "SQUARE": "square", "SIN": "sin",
     "COS": "cos",
 }  # fmt: skip
-_ELEMENT = {
+ELEMENT = {
     "FLOOR": "floor", "CEIL": "ceil", "ROUND": "round", "SIGN": "sign",
     "LOGICAL_NOT": "logical_not",
 }  # fmt: skip
-_BINARY = {
+BINARY = {
     "ADD": "add", "SUB": "sub", "MUL": "mul", "DIV": "div", "POW": "pow", "MAXIMUM": "maximum",
     "MINIMUM": "minimum", "SQUARED_DIFFERENCE": "sub", "FLOOR_DIV": "div", "FLOOR_MOD": "remainder",
     "LOGICAL_AND": "logical_and", "LOGICAL_OR": "logical_or", "EQUAL": "eq", "NOT_EQUAL": "ne",
     "LESS": "lt", "LESS_EQUAL": "le", "GREATER": "gt", "GREATER_EQUAL": "ge", "SELECT_V2": "where",
     "SELECT": "where", "PRELU": "prelu", "ADD_N": "add", "ATAN2": "atan2",
 }  # fmt: skip
-_REDUCE = {
+REDUCE = {
     "MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "amax", "REDUCE_MIN": "amin",
     "REDUCE_PROD": "prod", "REDUCE_ANY": "any", "REDUCE_ALL": "all",
 }  # fmt: skip
@@ -282,10 +282,10 @@ _WHOLE = {
     "RANGE": "arange", "FILL": "full", "ZEROS_LIKE": "zeros_like",
 }  # fmt: skip
 _SAY: Mapping[str, Callable[[TfliteNode], Said]] = {
-    **{name: unary(kind) for name, kind in _UNARY.items()},
-    **{name: element(kind) for name, kind in _ELEMENT.items()},
-    **{name: _binary(kind) for name, kind in _BINARY.items()},
-    **{name: _reduce(kind) for name, kind in _REDUCE.items()},
+    **{name: unary(kind) for name, kind in UNARY.items()},
+    **{name: element(kind) for name, kind in ELEMENT.items()},
+    **{name: _binary(kind) for name, kind in BINARY.items()},
+    **{name: _reduce(kind) for name, kind in REDUCE.items()},
     **{name: _whole(kind) for name, kind in _WHOLE.items()},
     **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _reshape),
     **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _pad),
