@@ -16,6 +16,7 @@ from planners.overlap.planner import finished, of_point
 from planners.overlap.search.chain import ChainWay
 from planners.overlap.search.front import FrontPoint
 from planners.overlap.search.join_layouts import turned
+from tests.overlap.small_nets import Builder
 from tests.overlap.test_loops import compared
 
 SHAPES = (
@@ -74,3 +75,14 @@ def test_rows_of_windows_are_written_as_loops(
     graph = bottleneck(BottleneckShape("tall", size, *channels, kernel, (1, stride, 1)))
     for run in recomputing(graph, range(len(graph.operators))):
         assert compared(plan_of(graph, run), False)
+
+
+def test_a_first_row_that_reads_nothing_but_padding_leaves_the_input_whole() -> None:
+    """It is made before any pixel between has been, and may not lie over what they still read."""
+    net = Builder((1, 2, 11, 5))
+    first = net.conv("x", 4, (3, 2), padding=(0, 1))
+    second = net.conv(first, 5, (3, 3), stride=(2, 1), padding=(0, 1))
+    graph = net.graph(net.conv(second, 3, (1, 3), stride=(2, 1), padding=(1, 1)))
+    run = line(graph, range(3))
+    assert run is not None
+    sp.check(plan_of(graph, run))

@@ -112,11 +112,13 @@ class Pull:
         self.made = self._made()
 
     def _made(self) -> dict[str, Numbers]:
-        """The newest pixel of each inner tensor once each output pixel is made."""
+        """The newest pixel of each inner tensor once each output pixel is made; -1: none yet."""
         made = {self.out.tensor: np.arange(self.out.count)}
         for op in reversed(self.ops[:-1]):
             name = op.outputs[0]
-            pulled = [newest(reach)[made[c]] for c, reach in self.reach[name].items()]
+            # Behind the last stands what none pulls: none.
+            every = ((c, np.append(newest(reach), -1)) for c, reach in self.reach[name].items())
+            pulled = [pulls[made[c]] for c, pulls in every]
             made[name] = np.maximum.reduce(pulled)
         return made
 
