@@ -4,9 +4,9 @@
         [--keep FOLDER]
 
 Plan number N of a seed is the same whichever it begins with, but where a second was not enough for
-its planner: `--first` goes on where a run ended.
-Each is a small network, a planner with options, a machine and a budget, and then files with an
-edit or two. Prints every disagreement with the number that it comes from, and at the end how many
+its planner: `--first` goes on where a run ended. Each is a small network, a planner with options, a
+machine and a budget, and then files with an edit or two. Prints every disagreement, and every
+planner's own plan that is refused, with the number that it comes from, and at the end how many
 plans and forgeries were tried, how many of these were valid all the same, and of which planners.
 """
 
@@ -23,7 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.replay.agreement import disagreements
+import planners as sp
+from tests.replay.agreement import disagreements, without_details
 from tests.replay.forgeries import EDITS, OFTEN, forged
 from tests.replay.samples import data_of, drawn_plan
 
@@ -67,7 +68,9 @@ def main() -> int:
                 valid, found = False, [f"{type(error).__name__}: {error}"]
             counts["forgeries"] += at > 0
             counts["valid forgeries"] += valid and at > 0
-            counts["refused plans"] += at == 0 and not valid
+            if at == 0 and not valid:
+                counts["refused plans"] += 1
+                tell(f"{label} is refused", [refusal(file)], file, asked.keep)
             edits.update(name.split("+") if at else [])
             if found:
                 counts["disagreements"] += 1
@@ -76,6 +79,15 @@ def main() -> int:
             print(f"… {number + 1}: {dict(counts)}", file=sys.stderr, flush=True)
     print(f"{dict(counts)}\n{dict(planners)}\n{dict(edits)}")
     return 1 if counts["disagreements"] else 0
+
+
+def refusal(file: Any) -> str:
+    """Why `check` refuses a planner's own plan."""
+    try:
+        sp.check(sp.Plan.from_json(without_details(file)))
+    except sp.SpillwayError as error:
+        return str(error)
+    return ""
 
 
 def tell(label: str, found: list[str], file: Any, keep: Path | None) -> None:
