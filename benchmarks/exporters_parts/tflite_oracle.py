@@ -55,12 +55,12 @@ def oracle(path: Path, seed: int = 0) -> dict[str, Any]:
 
 
 def narrow_types(path: Path) -> dict[int, str]:
-    """Types of less than a byte, which the interpreter's details call int8, by the file."""
+    """Types that the interpreter's details call int8, or have no name for, by the file."""
     graph = schema.Model.GetRootAs(path.read_bytes(), 0).Subgraphs(0)
     kinds = {
         code: name.lower()
         for name, code in vars(schema.TensorType).items()
-        if name in ("INT2", "INT4", "UINT4")
+        if name in ("INT2", "INT4", "UINT4", "BFLOAT16") or name.startswith("FLOAT8")
     }
     found = {n: graph.Tensors(n).Type() for n in range(graph.TensorsLength())}
     return {n: kinds[code] for n, code in found.items() if code in kinds}

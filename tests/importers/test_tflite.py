@@ -13,6 +13,7 @@ import planners as sp
 from planners.importers.tflite.file import read_tflite
 from tests.importers.tflite_models import TfliteWriter
 from tests.importers.tflite_open import open_network
+from tests.importers.tflite_types import typed_files
 
 SAME, VALID, RELU, RELU6 = 0, 1, 1, 3
 
@@ -301,3 +302,14 @@ def test_what_begins_as_zeros_for_an_open_batch_is_read(tmp_path: Path) -> None:
     y = w.tensor((1, 3), name="y", signature=(-1, 3))
     w.outputs = [w.operator("ADD", [x, zeros], [y], "AddOptions")]
     assert sp.load(w.save(tmp_path / "zeros.tflite")).tensors["y"].shape == (1, 3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_elements_of_every_type_have_their_bits(seed: int, tmp_path: Path) -> None:
+    """Wherever the schema has two places for what a file says: all are read alike."""
+    for net, path in typed_files(seed, tmp_path):
+        graph, sizes = sp.load(path, granularity="aten"), net.sizes()
+        assert {name: graph.size_bytes(name) for name in graph.tensors if name in sizes} == {
+            name: size for name, size in sizes.items() if name in graph.tensors
+        }
+        assert graph.macs == net.macs

@@ -36,6 +36,13 @@ def calling(kind: str = "CALL", options: str = "CallOptions", **given: object) -
     [
         calling(),
         calling("IF", "IfOptions", ThenSubgraphIndex=1, ElseSubgraphIndex=7),
+        calling(
+            "STABLEHLO_COMPOSITE",
+            "StableHLOCompositeOptions",
+            Name="drawn.twice",
+            DecompositionSubgraphIndex=1,
+            CompositeAttributes=b"\0$\1",  # none
+        ),
     ],
 )
 def test_what_is_called_is_read_in_its_place(writer: TfliteWriter, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import tflite
 
 TYPES = {name.lower(): n for name, n in vars(tflite.TensorType).items() if isinstance(n, int)}
 TYPES |= {"int2": 19, "uint4": 20, "float8_e4m3fn": 21, "float8_e5m2": 22}  # of LiteRT 2.3
+_ALIGNMENT = 16  # of constants behind the flatbuffer
 
 
 @dataclass
@@ -74,7 +75,16 @@ class TfliteWriter:
         return path
 
     def to_bytes(self) -> bytes:
-        """The flatbuffer."""
+        """The file."""
+        if not self.behind:
+            return self._flatbuffer()
+        start = _aligned(len(self._flatbuffer(_ALIGNMENT)))
+        data = [t["data"] for graph in (self, *self.others) for t in graph.tensors]
+        parts = [self._flatbuffer(start), *(np.asarray(d).tobytes() for d in data if d is not None)]
+        return b"".join(part.ljust(_aligned(len(part)), b"\0") for part in parts)
+
+    def _flatbuffer(self, behind: int = 0) -> bytes:
+        """The tables, with the constants in them unless these lie behind, from this place on."""
         b = flatbuffers.Builder(1024)
         graphs = [self, *self.others]
         buffers = [None, *(t["data"] for graph in graphs for t in graph.tensors)]
@@ -89,6 +99,10 @@ class TfliteWriter:
             at = None
             if data is not None:
                 raw = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
+                if behind:
+                    made.append(_table(b, "Buffer", Offset=behind, Size=raw.size))
+                    behind += _aligned(raw.size)
+                    continue
                 at = b.CreateNumpyVector(raw) if raw.size else None
             made.append(_table(b, "Buffer", **({} if at is None else {"Data": at})))
         kinds = list(dict.fromkeys(kind for graph in graphs for kind, *_ in graph.operators))
@@ -173,13 +187,14 @@ class TfliteWriter:
     ) -> int:
         more = {}
         if custom := given.get("custom"):  # bytes that the kernel reads
-            more["CustomOptions"] = b.CreateNumpyVector(np.frombuffer(custom, np.uint8))
+            more["CustomOptions"] = _bytes(b, custom)
         if options:
             second = "2" if options in vars(tflite.BuiltinOptions2) else ""
             numbers = tflite.BuiltinOptions2 if second else tflite.BuiltinOptions
             more[f"BuiltinOptions{second}Type"] = getattr(numbers, options)
             made = {k: b.CreateString(v) for k, v in given.items() if isinstance(v, str)}
             made |= {k: _ints(b, v) for k, v in given.items() if isinstance(v, (list, tuple))}
+            made |= {k: _bytes(b, v) for k, v in given.items() if isinstance(v, bytes)}
             more[f"BuiltinOptions{second}"] = _table(b, options, **{**given, **made})
         return _table(
             b,
@@ -189,6 +204,10 @@ class TfliteWriter:
             Outputs=_ints(b, outputs),
             **more,
         )
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _table(b: Any, kind: str, **fields: Any) -> int:
@@ -219,6 +238,10 @@ def _sparsity(b: Any, order: Sequence[int], blocks: Sequence[int], levels: Seque
 
 def _ints(b: Any, values: Sequence[int]) -> int:
     return int(b.CreateNumpyVector(np.array(values, dtype=np.int32)))
+
+
+def _bytes(b: Any, values: bytes) -> int:
+    return int(b.CreateNumpyVector(np.frombuffer(values, np.uint8)))
 
 
 def _offsets(b: Any, tables: Sequence[int]) -> int:

@@ -41,6 +41,9 @@ _CODES: Mapping[int, str] = {
 _OPTIONS: Mapping[int, str] = {
     number: name for name, number in vars(tflite.BuiltinOptions).items() if isinstance(number, int)
 }
+_NEWER_OPTIONS: Mapping[int, str] = {
+    number: name for name, number in vars(tflite.BuiltinOptions2).items() if isinstance(number, int)
+}
 BROKEN = (struct.error, IndexError, ValueError, TypeError, OverflowError, AssertionError)
 """What the generated reader raises where references lead astray."""
 
@@ -306,9 +309,15 @@ class _Reader:
         return TfliteOperator(number, kind, custom, inputs, outputs, options, self.path, own)
 
     def _options(self, operator: Any) -> Any:
-        """The table of an operator's options, as the generated class has it."""
-        table = operator.BuiltinOptions()
-        kind = getattr(tflite, _OPTIONS.get(operator.BuiltinOptionsType(), ""), None)
+        """The table of an operator's options, as the generated class has it.
+
+        Those of newer operators lie in a second place.
+        """
+        table, name = operator.BuiltinOptions(), _OPTIONS.get(operator.BuiltinOptionsType(), "")
+        if table is None:
+            table = operator.BuiltinOptions2()
+            name = _NEWER_OPTIONS.get(operator.BuiltinOptions2Type(), "")
+        kind = getattr(tflite, name, None)
         if table is None or kind is None:
             return None
         options = kind()

@@ -1,8 +1,9 @@
 """Subgraphs that a file's first one runs, put in the place of the operators that run them.
 
-`CALL` runs one, and `IF` one of two where its condition is a constant of the file. What begins a
-variable (`CALL_ONCE`) is read for the variables' first values. Loops, and branches that data
-decide, have no fixed schedule: they stay, and the reader refuses them.
+`CALL` runs one, so does `STABLEHLO_COMPOSITE` where a runtime has no kernel of its name, and `IF`
+one of two where its condition is a constant of the file. What begins a variable (`CALL_ONCE`) is
+read for the variables' first values. Loops, and branches that data decide, have no fixed schedule:
+they stay, and the reader refuses them.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def _called(file: TfliteFile, graph: TfliteSubgraph, operator: TfliteOperator) -
     """The number of the subgraph that an operator always runs."""
     if operator.kind == "CALL":
         return int(operator.get("Subgraph", 0))
+    if operator.kind == "STABLEHLO_COMPOSITE":
+        return int(operator.get("DecompositionSubgraphIndex", 0))
     if operator.kind != "IF" or not operator.inputs or operator.inputs[0] < 0:
         return None
     condition = file.numbers(graph.tensors[operator.inputs[0]])
