@@ -88,7 +88,7 @@ def test_no_plan_of_a_random_graph_lies_under_its_floors(seed: int) -> None:
 def test_a_chain_in_all_the_memory_it_wants_reaches_what_its_engines_must_do() -> None:
     """The floor is not idle: beside the first load and the last store nothing is above it."""
     graph = sp.load("squeezenet1_1")
-    machine = sp.load_machine("npu_small")
+    machine = sp.load_machine("npu_ideal")
     plan = sp.plan(graph, "cosma", "MP", machine)
     floors, trace = floors_of(plan), sp.simulate(plan)
     ends = floors.load_s(floors.loaded_bytes) + floors.store_s(floors.stored_bytes)

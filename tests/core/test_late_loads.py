@@ -20,7 +20,7 @@ from tests.cases import cases
 from tests.overlap.small_nets import Builder
 from tests.random_modules import random_case
 
-NPU = load_machine("npu_small")
+NPU = load_machine("npu_ideal")
 
 
 class Headed(nn.Module):

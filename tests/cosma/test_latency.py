@@ -59,7 +59,7 @@ QUICK = (
 def machine_of(seed: int) -> sp.Machine:
     """The teaching machine with other speeds: each of its engines is the slowest for some."""
     rng = random.Random(seed)
-    machine = sp.load_machine("npu_small")
+    machine = sp.load_machine("npu_ideal")
     engines = tuple(
         replace(
             engine,

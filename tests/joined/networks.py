@@ -121,7 +121,7 @@ def late_weights() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 
 def machine_of(behind_bytes: int) -> sp.Machine:
     """A small NPU with a memory between scratchpad and host, four times as quick as the host."""
-    one = load_machine("npu_small")
+    one = load_machine("npu_ideal")
     level = MemoryLevel("l2", behind_bytes, 32e9, 32e9, 8.0, 8.0)
     engines = tuple(
         replace(engine, bytes_per_s=32e9) if engine.name.startswith("dma") else engine

@@ -149,7 +149,7 @@ def test_plans_of_repeated_blocks_are_executed() -> None:
     graph = sp.from_torch(module, inputs)
     asked = {"weights": "counted", "time_limit": 2, "others": False}
     for budget in (3000, 6000):
-        plan = sp.plan(graph, "joined", budget, objective="latency", **asked)
+        plan = sp.plan(graph, "joined", budget, "npu_ideal", objective="latency", **asked)
         assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
         ran = {word for step in plan.program.steps for word in step.replace("+", " ").split()}
         assert ran >= graph.index.keys()

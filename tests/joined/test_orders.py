@@ -47,7 +47,7 @@ def test_a_block_that_fits_in_another_order_only_stays_on_chip() -> None:
     other = reordered(graph, cuts(graph), Clock(5.0))
     assert other is not None
     budget = (peak(other) + peak(graph)) // 2
-    machine = with_scratchpad(load_machine("npu_small"), budget)
+    machine = with_scratchpad(load_machine("npu_ideal"), budget)
     first = JoinedBuilder(graph, machine, budget, "latency", Clock(600.0))
     second = first.in_other_order()
     assert second is not None

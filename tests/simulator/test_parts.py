@@ -290,7 +290,7 @@ def test_parts_of_a_piece_wait_for_each_other() -> None:
 def test_a_part_takes_its_own_bytes() -> None:
     """All parts together write a piece once, and take as long as their bytes."""
     case = two_layers()
-    machine = sp.load_machine("npu_small")
+    machine = sp.load_machine("npu_ideal")
     level = machine.memory("scratchpad")
     runs = [i for i in case.instructions if isinstance(i, Compute)]
     bare = tuple(replace(i, reads=(), macs=0) for i in runs)

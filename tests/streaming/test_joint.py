@@ -92,7 +92,7 @@ def test_addresses_give_the_delay_of_the_bound_and_the_scoreboard_agrees() -> No
         assert report.extent_bytes <= found.size_bytes <= budget
         kernels = [
             i.stop_s
-            for i in timed(program, machine, seconds=clock_of(graph, times, made, program))
+            for i in timed(program, machine, graph, seconds=clock_of(graph, times, made, program))
             if i.engine == "compute"
         ]
         # Never later; earlier only where there was more room than the delay needs.

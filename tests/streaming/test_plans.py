@@ -44,7 +44,7 @@ def test_the_scoreboard_is_algorithm_1_on_random_networks() -> None:
             made = asynchronous(times.of(units, 3), cpu, gpu, twice=twice)
             ends = simulate_algorithm1(made.layers, cpu, gpu, twice=twice)
         program = emit(graph, machine, units, made, pack_activations(graph, Clock(600.0, None)))
-        found = timed(program, machine, seconds=clock_of(graph, times, made, program))
+        found = timed(program, machine, graph, seconds=clock_of(graph, times, made, program))
         kernels = [i.stop_s for i in found if i.engine == "compute"]
         assert kernels == pytest.approx(ends, abs=1e-9)
         assert found[-1].stop_s == pytest.approx(ends[-1], abs=1e-9)
@@ -61,7 +61,7 @@ def test_the_scoreboard_gives_the_closed_forms(kind: str) -> None:
         made = fixed(kind, times.of(units_of(graph)))
         activations = pack_activations(graph, Clock(600.0, None))
         program = emit(graph, machine, units_of(graph), made, activations)
-        found = timed(program, machine, seconds=clock_of(graph, times, made, program))
+        found = timed(program, machine, graph, seconds=clock_of(graph, times, made, program))
         assert found[-1].stop_s == pytest.approx(made.delay_s + made.preload_s, abs=1e-9)
         replay(graph, program)
 
