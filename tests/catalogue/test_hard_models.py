@@ -61,7 +61,7 @@ def test_nas_cells_fold_the_activation_that_comes_first(name: str, how: str) -> 
     assert graph.source["input_shape"] == [[1, 3, 331, 331]]
     alone = [op for op in graph.operators if op.kind == "relu"]
     first = [op for op in graph.operators if op.parts[0].kind == "relu" and op.kind == "conv2d"]
-    assert (len(graph.operators), len(alone), len(first)) == (557, 4, 90)
+    assert (len(graph.operators), len(alone), len(first)) == (525, 4, 110)
 
 
 def small_detector(name: str) -> torch.nn.Module:

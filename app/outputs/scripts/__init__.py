@@ -61,6 +61,7 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
         lines.append(f"kept = sp.Plan.load({file!r})")
     if known_graph:
         asked = {"granularity": graph.granularity, "input_shape": _lists(shapes)}
+        asked |= {name: source[name] for name in ("fold_padding",) if name in source}
         lines.append(_call("graph = sp.load", [repr(name)], asked | _width(graph)))
     else:
         lines.append("graph = kept.graph")
