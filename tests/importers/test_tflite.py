@@ -313,3 +313,19 @@ def test_elements_of_every_type_have_their_bits(seed: int, tmp_path: Path) -> No
             name: size for name, size in sizes.items() if name in graph.tensors
         }
         assert graph.macs == net.macs
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_options_of_a_custom_operator_lie_in_either_place(behind: bool, tmp_path: Path) -> None:
+    start = 4096
+    given = {"large_custom": (start, 3)} if behind else {"custom": b"abc"}
+    w = TfliteWriter()
+    x = w.tensor((1, 3))
+    w.inputs, w.outputs = [x], [w.operator("Own", [x], [w.tensor((1, 3))], "", **given)]
+    path = tmp_path / "own.tflite"
+    path.write_bytes(w.to_bytes().ljust(start, b"\0") + b"abc")
+    assert read_tflite(path).subgraphs[0].operators[0].custom_options == b"abc"
+    if behind:
+        path.write_bytes(path.read_bytes()[:-1])
+        with pytest.raises(sp.BadInput, match="cut short"):
+            read_tflite(path)

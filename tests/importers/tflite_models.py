@@ -188,6 +188,8 @@ class TfliteWriter:
         more = {}
         if custom := given.get("custom"):  # bytes that the kernel reads
             more["CustomOptions"] = _bytes(b, custom)
+        if large := given.get("large_custom"):  # where they lie behind the flatbuffer, and how many
+            more["LargeCustomOptionsOffset"], more["LargeCustomOptionsSize"] = large
         if options:
             second = "2" if options in vars(tflite.BuiltinOptions2) else ""
             numbers = tflite.BuiltinOptions2 if second else tflite.BuiltinOptions

@@ -305,8 +305,17 @@ class _Reader:
             if not -1 <= tensor < count:
                 raise BadInput(f"{self.path} is broken: operator {number} has no tensor {tensor}")
         options = self._options(operator)
-        own = bytes(self._each(operator, "CustomOptions", len(self.data), 1)) if custom else b""
+        own = self._custom_options(operator) if custom else b""
         return TfliteOperator(number, kind, custom, inputs, outputs, options, self.path, own)
+
+    def _custom_options(self, operator: Any) -> bytes:
+        """They lie behind the flatbuffer in files of more than 2 GB, as constants do."""
+        start, size = operator.LargeCustomOptionsOffset(), operator.LargeCustomOptionsSize()
+        if start <= 1:
+            return bytes(self._each(operator, "CustomOptions", len(self.data), 1))
+        if start + size > len(self.data):
+            raise BadInput(f"{self.path} is cut short: an operator's options end behind the file")
+        return self.data[start : start + size]
 
     def _options(self, operator: Any) -> Any:
         """The table of an operator's options, as the generated class has it.
