@@ -8,7 +8,7 @@ from typing import Any
 
 import planners as sp
 from app.model.machines import fields_text
-from planners.core.machine import Machine, changed_numbers
+from planners.core.machine import Machine, changed_numbers, preset_name
 
 MOST_BYTES = 64 * 2**10
 OTHER = (
@@ -40,7 +40,8 @@ def read_machine(name: str, content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise sp.BadInput("the machine file is neither TOML nor JSON") from error
     machine = Machine.from_json(data)
-    numbers = changed_numbers(machine) if machine.name in sp.presets() else None
+    name = preset_name(machine)
+    numbers = changed_numbers(machine) if name in sp.presets() else None
     if numbers is None:
         raise sp.BadInput(OTHER.format(f"{machine.name!r:.60}"))
-    return {"machine": machine.name, "machine_fields": fields_text(machine.name, numbers)}
+    return {"machine": name, "machine_fields": fields_text(name, numbers)}

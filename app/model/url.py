@@ -23,7 +23,7 @@ from app.model.presenter import USUAL
 from app.model.sizes import format_exact, plain_shape
 from app.model.state import FIELDS, WIDTHS, Look, Problem, Work, problem_with
 from app.model.upload_store import there
-from planners.core.machine import changed_numbers
+from planners.core.machine import changed_numbers, preset_name
 from planners.core.weights import COUNTED, LEFT_OUT, instead_of
 from planners.study.budgets import plain_budget
 
@@ -379,8 +379,10 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
         "bytes_per_element": graph.bytes_per_element,
         "weights": weights_in(plan),
         "budget": format_exact(plan.budget_bytes),
-        "machine": plan.machine.name,
-        "machine_fields": fields_text(plan.machine.name, changed_numbers(plan.machine) or {}),
+        "machine": preset_name(plan.machine),
+        "machine_fields": fields_text(
+            preset_name(plan.machine), changed_numbers(plan.machine) or {}
+        ),
         "planner": plan.planner,
         "model": source.get("catalogue", graph.name),
     }

@@ -161,7 +161,7 @@ class Machine:
         """A machine from plain data (TOML or JSON). Raises `BadInput` naming the field."""
         if not isinstance(data, dict):
             raise BadInput("a machine is a table of fields")
-        values = _of_today(data)
+        values = dict(data)
         for name, kind in (("memories", MemoryLevel), ("engines", Engine)):
             if name in values:
                 values[name] = _tables(kind, values[name], name)
@@ -172,20 +172,6 @@ class Machine:
                 values[name] = read(values[name])
         machine: Machine = _build(Machine, values, "machine")
         return machine
-
-
-_RENAMED = {"npu_small": "npu_ideal"}
-"""Presets of which files from before hold what has another name today: the first had no array."""
-
-
-def _of_today(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A machine's fields, with the name and title that a preset of before has today."""
-    name = data.get("name")
-    today = _RENAMED.get(name) if isinstance(name, str) else None
-    if today is None or not _COMPUTE.keys().isdisjoint(data):
-        return dict(data)
-    preset = _preset(today)
-    return {**data, "name": today, "title": preset.title}
 
 
 _WHERE_SAID = ("leakage_w", "slower", "compute_maps", "compute_rates", "compute_ports")
@@ -443,14 +429,24 @@ def with_numbers(machine: str | Machine, numbers: Mapping[str, float]) -> Machin
     return replace(machine, **own, sources=sources, **parts.get("", {}))
 
 
+_RENAMED = {"npu_small": "npu_ideal"}
+"""Presets that have another name today, as files of before hold them: the first had no array."""
+
+
+def preset_name(machine: Machine) -> str:
+    """The name that a machine's preset has today."""
+    return _RENAMED.get(machine.name, machine.name) if machine.is_ideal else machine.name
+
+
 def changed_numbers(machine: Machine) -> dict[str, float] | None:
     """The numbers in which a machine differs from the preset of its name, but for what a budget
     replaces; None where no numbers make it of that preset.
     """
-    preset = presets().get(machine.name)
+    preset = presets().get(preset_name(machine))
     if preset is None or preset.numbers().keys() != machine.numbers().keys():
         return None
-    if any(getattr(preset, role) != getattr(machine, role) for role in _ROLES):
+    roles = _ROLES if preset.name == machine.name else _ROLES[1:]  # a title changes with its name
+    if any(getattr(preset, role) != getattr(machine, role) for role in roles):
         return None
     ours, bounded = preset.numbers(), f"{machine.onchip}.size_bytes"
     return {k: v for k, v in machine.numbers().items() if v != ours[k] and k != bounded}
