@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from planners.allocation.banks.model import Bank, Banked, BankPlaces, BankProblem
 from planners.allocation.banks.place import place_in_banks
 from planners.allocation.problem.model import Lifetime, live_peak
-from planners.core.errors import BadInput, MemoriesTooSmall
+from planners.core.errors import BadInput, MemoriesTooSmall, NoPlanFound
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.options import Rule
 from planners.core.plan import Plan
@@ -192,8 +192,14 @@ def _too_small(
 
 def _none_found(
     problem: ScheduleProblem, machine: Machine, lives: tuple[Lifetime, ...], found: Banked
-) -> MemoriesTooSmall:
-    """No way to share out what would fit by bytes: proven, or as far as was found in the time."""
-    proven = found.status == "infeasible"
-    why = "proven" if proven else "as far as found: a longer search may find a way"
-    return _too_small(problem, machine, lives, live_peak(lives)[1], why)
+) -> MemoriesTooSmall | NoPlanFound:
+    """No way to share out what would fit by bytes: proven, or none found in the time."""
+    refused = _too_small(problem, machine, lives, live_peak(lives)[1], "proven")
+    if found.status == "infeasible":
+        return refused
+    held = " and ".join(refused.memories)
+    return NoPlanFound(
+        f"none found: operator {refused.operator!r} ({', '.join(refused.tensors)}) needs "
+        f"{refused.need_bytes} bytes at once, {held} have {refused.have_bytes} in all; no way to "
+        "share them out was found, nor a proof that there is none: allow more time"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.allocation.banks.model import Bank, BankProblem
+from planners.allocation.banks.model import Bank, Banked, BankProblem
+from planners.allocation.banks.place import place_in_banks
 from planners.allocation.problem.model import Lifetime
 from planners.core.errors import MemoriesTooSmall
 from planners.core.machine import MemoryLevel
+from planners.cosma import banks
 from tests.allocation.all_ways import least
 from tests.random_graphs import random_graph
 
@@ -186,3 +189,12 @@ def test_one_memory_is_written_as_before() -> None:
     plan = sp.plan(random_graph(1, 4), machine="npu_small")
     assert "slower" not in plan.to_json()["machine"]
     assert [m.name for m in plan.program.memories] == ["scratchpad", "host"]
+
+
+def test_a_search_that_the_clock_ends_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*given: Any, **more: Any) -> Banked:
+        return replace(place_in_banks(*given, **more), status="unknown")
+
+    monkeypatch.setattr(banks, "place_in_banks", unknown)
+    with pytest.raises(sp.NoPlanFound, match="none found: operator .* nor a proof that there is"):
+        sp.plan(random_graph(1, 4), machine=board(900, 900), budget=900)
