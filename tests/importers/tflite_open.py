@@ -178,12 +178,12 @@ class OpenNet:
         )
 
     def cut(self) -> None:
-        """All but one of the columns, of as many images as there are."""
+        """All but the first of the columns, of as many images as there are."""
         n, high, wide, read = self.shape
-        if wide < 2:
-            return
-        begins, sizes = self.w.numbers([0, 0, 1, 0]), self.sizes(None, -1, wide - 1, -1)
-        self.run("SLICE", [begins, sizes], (n, high, wide - 1, read), "SliceOptions")
+        first = int(wide > 1)
+        begins = self.w.numbers([0, 0, first, 0])
+        sizes = self.sizes(None, -1, wide - first, -1)
+        self.run("SLICE", [begins, sizes], (n, high, wide - first, read), "SliceOptions")
 
     def averaged(self) -> None:
         n, _, _, read = self.shape
