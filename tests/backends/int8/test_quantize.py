@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 import planners as sp
 from planners.backends.int8 import (
@@ -215,3 +216,25 @@ def test_wrong_arguments_are_refused() -> None:
     two = sp.load("mobilenet_v2", input_shape=[(2, 3, 32, 32)])
     with pytest.raises(BadInput, match="reads 2 images at once"):
         random_net(two, 0)
+
+
+class Padded(nn.Module):
+    """Pads of several kinds in front of windows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.each = nn.Conv2d(3, 8, 3, 2), nn.Conv2d(8, 8, 3, groups=8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = functional.relu(self.first(functional.pad(x, (0, 1, 0, 1))))
+        x = functional.relu(self.each(functional.pad(x, (2, 1, 0, 1))))
+        x = functional.max_pool2d(functional.pad(x, (0, 1, 1, 0), value=-float("inf")), 2, 1)
+        return functional.avg_pool2d(functional.pad(x, (1, 1, 1, 1)), 3, 1)
+
+
+def test_pads_are_the_padding_of_kernels() -> None:
+    torch.manual_seed(0)
+    module, inputs = Padded().eval(), (torch.randn(1, 3, 16, 16),)
+    graph = sp.from_torch(module, inputs)
+    assert graph.source["folded_pads"] == 4
+    assert max(errors(quantize(graph, module, [inputs]), module, inputs).values()) < 1
