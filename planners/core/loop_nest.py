@@ -18,6 +18,8 @@ POOLED = POOLS | {f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n i
 MEANS = frozenset({"mean", "sum"})
 EACH_BY_ITSELF = ("depthwise", "pool", "mean")
 """Kinds of which an output channel reads one input channel: their maps have no groups."""
+MOST_KNOWN = 10_000
+"""Operators of which is held how they loop: schedules are timed often."""
 KEEPS = ELEMENTWISE | NORMS
 KEPT = (("same",), ("channels",))
 """What after a product keeps its elements where they are: kinds, and relations of parts."""
@@ -126,6 +128,9 @@ def _runs(first: int, last: int, group: int) -> Iterator[tuple[int, int]]:
         yield 1, last - tail
 
 
+_known: dict[tuple[int, int], tuple[Graph, Operator, LoopNest]] = {}
+
+
 def loop_nest(graph: Graph, op: Operator) -> LoopNest:
     """The loops of an operator, from its kind, window and MACs.
 
@@ -133,6 +138,15 @@ def loop_nest(graph: Graph, op: Operator) -> LoopNest:
     has one row; other products loop over the last two axes, again for each of the others; a pool
     has no input channels. How many inputs there are follows from the MACs of an output element.
     """
+    key = (id(graph), id(op))  # Both are held, so that no other has their numbers.
+    if key not in _known:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = graph, op, _found(graph, op)
+    return _known[key][-1]
+
+
+def _found(graph: Graph, op: Operator) -> LoopNest:
     out = graph.tensors[op.outputs[0]]
     shape, moves = _product_shape(op, out.shape)
     kernel = prod(op.kernel) if op.kernel else 1
