@@ -6,11 +6,12 @@ plain data; the functions are services (`planners.core.services`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from planners.core.compute_maps import ComputeMap
 from planners.core.graph import Graph
 from planners.core.plan import Plan
 from planners.core.services import Service
@@ -143,6 +144,25 @@ class Code(Protocol):
     def checksum(self) -> str: ...
 
 
+CYCLES_PER_S = 1e9
+"""Of a machine whose array is measured: a cycle is a nanosecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRates:
+    """What was measured: seconds to set an operator up, maps, and output elements a cycle."""
+
+    setup_s: float
+    maps: tuple[ComputeMap, ...]
+    rates: Mapping[str, float]
+
+
+class MeasureArray(Protocol):
+    """Time operators of each kind on this machine, on one thread; takes a few seconds."""
+
+    def __call__(self) -> ArrayRates: ...
+
+
 class WriteCode(Protocol):
     """Write an overlap plan as C99 (`planners.api.write_code`)."""
 
@@ -168,6 +188,9 @@ MEASURE_LAYERS: Service[MeasureLayers] = Service(
 )
 WRITE_TABLE: Service[WriteTable] = Service(
     "table of times", "planners.backends.disk.measure:write_table"
+)
+MEASURE_ARRAY: Service[MeasureArray] = Service(
+    "rates of operators", "planners.backends.disk.array_rates:measure_array"
 )
 MEASURE_STORAGE: Service[MeasureStorage] = Service(
     "rate of storage", "planners.backends.disk.rate:measure_storage"

@@ -20,7 +20,7 @@ from planners.core.access import share_of_macs
 from planners.core.boxes import Box, around
 from planners.core.compute_maps import ENTROPY, ComputeMap
 from planners.core.graph import Graph, Operator
-from planners.core.loop_nest import EACH_BY_ITSELF, Extents, LoopNest, loop_nest
+from planners.core.loop_nest import EACH_BY_ITSELF, Extents, OperatorLoops, loop_nest
 from planners.core.machine import Machine
 from planners.core.program import Piece, whole
 
@@ -69,7 +69,7 @@ class _Work:
     """What a machine does of an operator: maps that it may take, and its output's pace."""
 
     output: str
-    nest: LoopNest
+    nest: OperatorLoops
     kind: str
     maps: tuple[ComputeMap, ...]
     elements_per_s: float

@@ -48,7 +48,7 @@ class Extents:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopNest:
+class OperatorLoops:
     """What of an operator is a loop: see `loop_nest`.
 
     `kinds` of maps that it can take, the most special first; none where it is no work of an array.
@@ -128,10 +128,10 @@ def _runs(first: int, last: int, group: int) -> Iterator[tuple[int, int]]:
         yield 1, last - tail
 
 
-_known: dict[tuple[int, int], tuple[Graph, Operator, LoopNest]] = {}
+_known: dict[tuple[int, int], tuple[Graph, Operator, OperatorLoops]] = {}
 
 
-def loop_nest(graph: Graph, op: Operator) -> LoopNest:
+def loop_nest(graph: Graph, op: Operator) -> OperatorLoops:
     """The loops of an operator, from its kind, window and MACs.
 
     A convolution loops over rows, columns, output and input channels and its window; a linear layer
@@ -146,7 +146,7 @@ def loop_nest(graph: Graph, op: Operator) -> LoopNest:
     return _known[key][-1]
 
 
-def _found(graph: Graph, op: Operator) -> LoopNest:
+def _found(graph: Graph, op: Operator) -> OperatorLoops:
     out = graph.tensors[op.outputs[0]]
     shape, moves = _product_shape(op, out.shape)
     kernel = prod(op.kernel) if op.kernel else 1
@@ -156,7 +156,7 @@ def _found(graph: Graph, op: Operator) -> LoopNest:
         kernel = max(1, -(-read // max(1, out.elements)))
     axes = _axes(op, len(shape))
     channels = shape[axes[2]] if axes[2] >= 0 else 1
-    return LoopNest(
+    return OperatorLoops(
         kinds,
         tuple(_rates(op, kinds)),
         shape,

@@ -44,7 +44,7 @@ def fold_pads(trace: CallTrace) -> tuple[CallTrace, int]:
 
     Linear in calls and what they read. Of pads one behind the other each counts.
     """
-    state = _State.of(trace)
+    state = _PadState.of(trace)
     for name in reversed(list(state.calls)):
         if (found := _folded(state.calls[name], state)) is not None:
             state.fold(name, found)
@@ -53,7 +53,7 @@ def fold_pads(trace: CallTrace) -> tuple[CallTrace, int]:
 
 
 @dataclass(slots=True)
-class _State:
+class _PadState:
     """The calls that the outputs need, and what is known of their values.
 
     `all` are their names before anything was folded, `readers` those of each value by now.
@@ -67,7 +67,7 @@ class _State:
     reached: set[str]
 
     @classmethod
-    def of(cls, trace: CallTrace) -> _State:
+    def of(cls, trace: CallTrace) -> _PadState:
         every = {call.name: call for call in trace.calls}
         live = needed(every, trace.outputs, ())
         calls = {name: call for name, call in every.items() if name in live}
@@ -89,7 +89,7 @@ class _State:
         self.calls |= found
 
 
-def _folded(pad: Call, state: _State) -> dict[str, Call] | None:
+def _folded(pad: Call, state: _PadState) -> dict[str, Call] | None:
     """Those that read a pad, padded by themselves; None where one of them cannot be."""
     readers = sorted(state.readers.get(pad.name, ()))
     if not pad.pads or not readers or pad.name in state.outputs:

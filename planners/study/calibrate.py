@@ -14,12 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
-from planners.core.backends import MEASURE_STORAGE, StorageRate
+from planners.core.backends import (
+    CYCLES_PER_S,
+    MEASURE_ARRAY,
+    MEASURE_STORAGE,
+    ArrayRates,
+    StorageRate,
+)
 from planners.core.errors import BadInput
 from planners.core.machine import Engine, Machine, MemoryLevel, load_machine
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.timed import median_seconds
-from planners.study.array_rates import CYCLES_PER_S, ArrayRates, measure
 
 COPY_BYTES = 256 * 2**20
 CACHE_BYTES = 256 * 2**10
@@ -45,7 +50,7 @@ def calibrate(
     clock.report("multiplying matrices")
     macs = _mac_rate()
     clock.report("operators of each kind")
-    array = measure()
+    array = MEASURE_ARRAY.function()()
     clock.report("reading from disk")
     storage = _read_rate(Path(folder or tempfile.gettempdir()))
     return _machine(host, cache, macs, storage, array)

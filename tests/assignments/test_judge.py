@@ -111,13 +111,13 @@ def test_valid_but_not_good_enough() -> None:
 def test_plans_of_another_problem_are_refused() -> None:
     task = assignment("eight")
     graph = task.graph()
-    large = sp.plan(graph, budget="1MiB")
+    large = sp.plan(graph, budget="1MiB", machine=task.machine)
     assert "budget is 1,048,576 bytes, the task's 65,536" in judge(task, large).says
-    other = sp.plan(assignment("chain").graph(), budget="64KiB")
+    other = sp.plan(assignment("chain").graph(), budget="64KiB", machine=task.machine)
     assert "another network" in judge(task, other).says
     slow = sp.plan(graph, budget="64KiB", machine="stm32h743")
     assert "another machine" in judge(task, slow).says
-    counted = sp.plan(graph, budget="64KiB", weights="counted")
+    counted = sp.plan(graph, budget="64KiB", machine=task.machine, weights="counted")
     assert "weights are left-out" in judge(task, counted).says
     forged = replace(planned(task), claims=replace(planned(task).claims, peak_bytes=1))
     assert "the plan claims 1" in judge(task, forged).says

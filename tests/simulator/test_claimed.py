@@ -54,7 +54,7 @@ BEST = {
         ("streaming", {}, STREAMED),
         ("streaming", {"spread": 0.2, "draws": 20, "pipeline": "async"}, STREAMED),
         ("joined", {"time_limit": 1.0}, BEST),
-        ("auto", {"objective": "energy", "processes": 1}, BEST),
+        ("auto", {"objective": "energy", "processes": 1, "time_limit": 1.0}, BEST),
     ],
 )
 def test_a_number_that_the_program_decides_is_compared(

@@ -12,7 +12,7 @@ from app.model.options import options, weights_in
 from app.model.sizes import plain_shape
 from app.model.state import Problem
 from app.model.url import UPLOADED
-from planners.core.machine import changed_numbers
+from planners.core.machine import changed_numbers, preset_name
 
 OF_THE_RUN = ("parameters", "weights", "time_limit")
 """Options that a script names separately from the planner's own."""
@@ -51,7 +51,7 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
     graph, source = plan.graph, plan.graph.source
     name, shapes = source.get("catalogue"), source.get("input_shape")
     chosen: dict[str, Any] = {"planner": plan.planner, "budget": plan.budget_bytes}
-    chosen |= {"machine": plan.machine.name, "weights": weights_in(plan)}
+    chosen |= {"machine": preset_name(plan.machine), "weights": weights_in(plan)}
     changed = changed_numbers(plan.machine)
     known_machine = changed is not None
     known_graph = isinstance(name, str) and shapes is not None
@@ -68,7 +68,7 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
     if changed is None:
         chosen["machine"] = _Name("kept.machine")
     elif changed:
-        lines.append(_machine_line(plan.machine.name, changed))
+        lines.append(_machine_line(preset_name(plan.machine), changed))
         chosen["machine"] = _Name("machine")
     if (limit := plan.options.get("time_limit")) is not None:
         chosen["time_limit"] = limit

@@ -7,7 +7,7 @@ nanosecond. A model of this machine's kernels, not its peak.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -18,12 +18,12 @@ from typing import TypeAlias
 import torch
 from torch.nn import functional
 
+from planners.core.backends import CYCLES_PER_S, ArrayRates
 from planners.core.compute_maps import ComputeMap
 from planners.core.compute_seconds import map_cycles
 from planners.core.loop_nest import Extents
 from planners.core.timed import median_seconds
 
-CYCLES_PER_S = 1e9
 OUTPUT_LANES, INPUT_LANES = (1, 8, 16, 32, 64), (1, 8, 16, 32)
 RUNS = 5
 ELEMENTS = (1, 64, 112, 112)
@@ -61,16 +61,7 @@ DEPTHWISE = (
 LINEAR = ((197, 768, 768), (49, 384, 1536), (16, 512, 512), (64, 256, 1024))
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayRates:
-    """What was measured: seconds to set an operator up, maps, and output elements a cycle."""
-
-    setup_s: float
-    maps: tuple[ComputeMap, ...]
-    rates: Mapping[str, float]
-
-
-def measure() -> ArrayRates:
+def measure_array() -> ArrayRates:
     """Time the shapes of each kind; takes a few seconds."""
     with _one_thread(), torch.no_grad():
         one = torch.ones(1, 1, 1, 1)
