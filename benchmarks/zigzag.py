@@ -10,6 +10,12 @@ the memory off chip and back to it.
 
 Ours: `setup + max(array, scratchpad, bytes off chip)`. Beside it ZigZag's cycles with stalls, what
 is loaded before the first step, and what is stored after the last.
+
+Why ratios lie beyond 1.5. Cycles, 0.5 to 0.66 in small layers: what is loaded and stored runs
+beside the array in ours, before and after it in ZigZag's. Energy, 0.34 to 0.66 of windows above
+1 x 1: where weights stay, ZigZag's array reads an input again for each element of the window, ours
+once for each 16 output channels. Bytes and energy, 2.3 to 3.6 of 1 x 1 windows at stride 2: ZigZag
+reads the pixels that are used, ours the whole map.
 """
 
 from __future__ import annotations
@@ -41,6 +47,8 @@ ARRAY = 16
 PARTIAL_SUM_BITS = 32
 PARTIAL_SUMS = 4096
 """Of each column: as many pixels as are computed before another weight comes."""
+DEPTHWISE = "Conv_downsample"
+"""A type of ZigZag's that we need for nothing else."""
 LEAST, MOST = 1 / 1.5, 1.5
 """Ratios beyond these are named."""
 
@@ -140,7 +148,7 @@ def layer(graph: Graph, op: Operator, number: int) -> dict[str, Any]:
 
 def _type(graph: Graph, op: Operator) -> str:
     """Depthwise layers have a mapping of their own: ZigZag takes it by the type's name."""
-    return "Conv_downsample" if "depthwise" in loop_nest(graph, op).kinds else "Conv"
+    return DEPTHWISE if "depthwise" in loop_nest(graph, op).kinds else "Conv"
 
 
 def accelerator(machine: Machine) -> dict[str, Any]:
@@ -233,7 +241,7 @@ def mapping() -> list[dict[str, Any]]:
     dense = {"D1": [f"K, {ARRAY}"], "D2": [f"C, {ARRAY}"]}
     return [
         {"name": "default", "spatial_mapping": dense, **links},
-        {"name": "Conv_downsample", "spatial_mapping": {"D1": [f"G, {ARRAY}"]}, **links},
+        {"name": DEPTHWISE, "spatial_mapping": {"D1": [f"G, {ARRAY}"], "D2": ["C, 1"]}, **links},
     ]
 
 
@@ -257,7 +265,12 @@ def _key(each: dict[str, Any], on: dict[str, Any], laid: list[Any]) -> str:
     """What a layer's figures depend on: they are kept in the folder between runs."""
     named = ("id", "name", "operand_source")
     own = {name: value for name, value in each.items() if name not in named}
-    return sha256(json.dumps([own, on, laid]).encode()).hexdigest()
+    used = [
+        entry
+        for entry in laid
+        if (entry["name"] == DEPTHWISE) == (own["operator_type"] == DEPTHWISE)
+    ]
+    return sha256(json.dumps([own, on, used]).encode()).hexdigest()
 
 
 # ---- side by side ----
