@@ -17,10 +17,14 @@ def distinct(*columns: NDArray[Any]) -> tuple[Numbers, Numbers]:
     key, room = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
         low, high = (int(end(initial=0)) for end in (column.min, column.max))
-        room *= high - low + 1
+        span = high - low + 1
+        if room * span >= LARGEST:  # Rows so far, by their number: their order stays.
+            key = np.unique(key, return_inverse=True)[1].ravel()
+            room = int(key.max(initial=0)) + 1
+        room *= span
         if room >= LARGEST:
             rows, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
             return rows, which.ravel()
-        key = key * (high - low + 1) + (column.astype(np.int64, copy=False) - low)
+        key = key * span + (column.astype(np.int64, copy=False) - low)
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     return np.stack([column[first] for column in columns], axis=1), which.ravel()

@@ -8,6 +8,7 @@ import numpy as np
 
 from planners.core.boxes import Box
 from planners.core.compute_seconds import ComputeSeconds
+from planners.core.last import Last
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import COMPUTE, WRITE, Numbers
 from planners.simulator.columns.operands import MOST_ELEMENTS
@@ -25,8 +26,19 @@ class ComputedPart(NamedTuple):
     macs: int
 
 
+_last = Last[tuple[list[ComputedPart], Numbers]]()
+
+
 def computed_parts(columns: Columns, compute: ComputeSeconds) -> tuple[list[ComputedPart], Numbers]:
     """The different parts that computes make, and by compute which of them it makes."""
+    known = _last.get(columns, compute.machine)
+    if known is None:
+        known = _parts(columns, compute)
+        _last.keep(known, columns, compute.machine)
+    return known
+
+
+def _parts(columns: Columns, compute: ComputeSeconds) -> tuple[list[ComputedPart], Numbers]:
     table = columns.operands.table
     elements, start, stop = _made_of_each(columns, compute)
     rows = table.kind == COMPUTE
