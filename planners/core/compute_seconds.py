@@ -83,6 +83,9 @@ class ComputeSeconds:
     machine: Machine
     _works: dict[str, _Work] = field(default_factory=dict, compare=False)
     _known: dict[tuple[object, ...], float] = field(default_factory=dict, compare=False)
+    _cycles: dict[tuple[object, ...], tuple[float, int]] = field(
+        default_factory=dict, compare=False
+    )
 
     @cached_property
     def _onchip(self) -> frozenset[str]:
@@ -112,7 +115,7 @@ class ComputeSeconds:
         key = (operator, box, elements, sums, macs)
         known = self._known.get(key)
         if known is None:
-            steps_s = self._steps_s(work, box, sums, macs)
+            steps_s = self._steps_s(operator, box, sums, macs)
             known = self._known[key] = max(steps_s, elements / work.elements_per_s)
         return known
 
@@ -122,24 +125,32 @@ class ComputeSeconds:
         work = self._work(operator)
         if self.machine.is_ideal or box is None or not work.maps:
             return 1
-        extents = work.nest.extents(work.nest.like(box), sums, work.kind)
-        used = min(work.maps, key=lambda each: map_cycles(each, extents))
-        if work.kind in EACH_BY_ITSELF:
-            return 1
-        return max(-(-channels // used.outputs) for _, channels in extents.outputs)
+        return self._laid(operator, work.nest.like(box), sums)[1]
 
     def grouped_axis(self, operator: str) -> int:
         """The axis of the first output along which it matters where a box lies; -1 for none."""
         return self._work(operator).nest.grouped_axis
 
-    def _steps_s(self, work: _Work, box: Box | None, sums: Sums, macs: int) -> float:
-        machine = self.machine
+    def _steps_s(self, operator: str, box: Box | None, sums: Sums, macs: int) -> float:
+        machine, work = self.machine, self._work(operator)
         if not work.maps:
             return macs / machine.macs_per_s
         if box is None:  # Of a part that makes nothing of the first output no loops are known.
             return macs / max(each.macs_per_cycle for each in work.maps) / machine.clock_hz
-        extents = work.nest.extents(box, sums, work.kind)
-        return min(map_cycles(each, extents) for each in work.maps) / machine.clock_hz
+        return self._laid(operator, box, sums)[0] / machine.clock_hz
+
+    def _laid(self, operator: str, box: Box, sums: Sums) -> tuple[float, int]:
+        """Cycles of a part on its quickest map, and how often that reads each input."""
+        key = (operator, box, sums)
+        known = self._cycles.get(key)
+        if known is None:
+            work = self._work(operator)
+            extents = work.nest.extents(box, sums, work.kind)
+            cycles, at = min((map_cycles(each, extents), i) for i, each in enumerate(work.maps))
+            runs = (-(-channels // work.maps[at].outputs) for _, channels in extents.outputs)
+            reads = 1 if work.kind in EACH_BY_ITSELF else max(runs)
+            known = self._cycles[key] = cycles, reads
+        return known
 
     def crossing(self, tensor: str, memory: str) -> float:
         """What part of its bytes of a tensor are read where a compute reads it from a memory: of

@@ -111,8 +111,9 @@ class OperatorLoops:
     def _inputs(self, sums: tuple[int, int] | None, kind: str) -> int:
         if kind in EACH_BY_ITSELF:
             return 1
-        share = Fraction(sums[1] - sums[0], self.reduced) if sums and self.reduced else Fraction(1)
-        return max(1, ceil(self.inputs * share))
+        if not sums or not self.reduced:
+            return max(1, ceil(self.inputs))
+        return max(1, ceil(self.inputs * Fraction(sums[1] - sums[0], self.reduced)))
 
 
 def _runs(first: int, last: int, group: int) -> Iterator[tuple[int, int]]:

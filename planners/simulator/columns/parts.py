@@ -9,6 +9,7 @@ import numpy as np
 from planners.core.boxes import Box
 from planners.core.compute_seconds import ComputeSeconds
 from planners.core.last import Last
+from planners.core.machine import Machine
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import COMPUTE, WRITE, Numbers
 from planners.simulator.columns.operands import MOST_ELEMENTS
@@ -24,6 +25,18 @@ class ComputedPart(NamedTuple):
     elements: int
     sums: tuple[int, int] | None
     macs: int
+
+
+_rule = Last[ComputeSeconds]()
+
+
+def compute_of(columns: Columns, machine: Machine) -> ComputeSeconds:
+    """The seconds of what a table's computes make on a machine: what is known of it stays known."""
+    known = _rule.get(columns, machine)
+    if known is None:
+        known = ComputeSeconds(columns.operands.graph, machine)
+        _rule.keep(known, columns, machine)
+    return known
 
 
 _last = Last[tuple[list[ComputedPart], Numbers]]()

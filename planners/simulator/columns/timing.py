@@ -26,7 +26,7 @@ from planners.core.tables.table import (
     Flags,
     Numbers,
 )
-from planners.simulator.columns.parts import computed_parts
+from planners.simulator.columns.parts import compute_of, computed_parts
 from planners.simulator.columns.replay import Columns
 from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.columns.waits import Waits
@@ -64,11 +64,11 @@ def moved_by_columns(columns: Columns, machine: Machine) -> MovedBytes:
 
 def _read_again(columns: Columns, machine: Machine) -> Numbers:
     """By row: how often the array reads what a compute reads of it after the first time."""
-    table, graph = columns.operands.table, columns.operands.graph
+    table = columns.operands.table
     times = np.zeros(len(table.role), np.int64)
     if machine.is_ideal:
         return times
-    compute = ComputeSeconds(graph, machine)
+    compute = compute_of(columns, machine)
     parts, which = computed_parts(columns, compute)
     each = [compute.input_reads(name, box, sums) - 1 for name, box, _, sums, _ in parts]
     of_instruction = np.zeros(len(table), np.int64)
@@ -185,7 +185,7 @@ class _Timing:
 
     @cached_property
     def _compute(self) -> ComputeSeconds:
-        return ComputeSeconds(self.operands.graph, self.machine)
+        return compute_of(self.columns, self.machine)
 
     def _arrays(self, rows: Flags) -> Seconds:
         """Seconds of array and outputs of these computes: those of parts alike are asked once."""
