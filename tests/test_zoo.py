@@ -84,6 +84,30 @@ def test_products_of_weights_alone_are_counted() -> None:
     assert len(counter.read) == 2
 
 
+def test_products_of_a_file_s_weights_alone_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What onnxruntime has for the values is given: x (2, 3) times a table, (3, 4) by (4, 5)."""
+    import onnx
+    from onnx import helper, numpy_helper
+    from zoo_parts import runtime
+    from zoo_parts.examine import _file_macs
+
+    weights = {"a": torch.ones(3, 4), "b": torch.ones(4, 5)}
+    products = (("a", "b", "table"), ("x", "table", "y"))
+    nodes = [helper.make_node("MatMul", [one, other], [out]) for one, other, out in products]
+    x, y = (helper.make_tensor_value_info(n, 1, s) for n, s in (("x", [2, 3]), ("y", [2, 5])))
+    held = [numpy_helper.from_array(data.numpy(), name) for name, data in weights.items()]
+    path = tmp_path / "table.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y], held)), str(path))
+    shapes = {"x": (2, 3), "table": (3, 5), "y": (2, 5)}
+    values = {name: (shape, "float32") for name, shape in shapes.items()}
+    monkeypatch.setattr(runtime, "_run", lambda *given: values)
+    facts = runtime.RuntimeFacts(path, {})
+    assert (facts.macs, facts.of_weights) == (2 * 3 * 5 + 3 * 4 * 5, 3 * 4 * 5)
+    assert _file_macs(sp.load(path), facts) == "equal"
+
+
 def test_a_network_is_read_compared_planned_and_run() -> None:
     from zoo_parts.case import Case
     from zoo_parts.examine import examine

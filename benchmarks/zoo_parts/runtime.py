@@ -52,14 +52,19 @@ class RuntimeFacts:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of products that an input reaches."""
+        """Multiply-accumulates of all products."""
+        return sum(self._macs(node) for node in self.live)
+
+    @property
+    def of_weights(self) -> int:
+        """Those of them that weights alone decide."""
         reached = {value.name for value in self.model.graph.input} - self.weights.keys()
         total = 0
         for node in self.live:
             if reached.isdisjoint(node.input):
-                continue
-            reached |= set(node.output)
-            total += self._macs(node)
+                total += self._macs(node)
+            else:
+                reached |= set(node.output)
         return total
 
     def _macs(self, node: Any) -> int:
