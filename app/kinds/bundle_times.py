@@ -16,8 +16,9 @@ def bundled_intervals(times: IntervalColumns, place: Numbers) -> Iterator[sp.Int
     """One interval for each instruction of the bundled program, one after the other in an engine.
 
     Pixels of several operators alternate within a row: each operator gets its seconds of the row in
-    one piece, so that sums over operators and engines are unchanged. `place` has where each
-    instruction is in the bundled program.
+    one piece, so that sums over operators and engines are unchanged. The last of an engine
+    ends when its last instruction does. `place` has where each instruction is in the bundled
+    program.
     """
     _, row = distinct(times.step, times.engine)
     first_of_row = np.full(int(row.max(initial=-1)) + 1, len(row))
@@ -32,6 +33,9 @@ def bundled_intervals(times: IntervalColumns, place: Numbers) -> Iterator[sp.Int
     order = np.lexsort((first, first_of_row[row][first]))
     heads = first[order].tolist()
     begun = times.start_s[first].tolist()
+    ends = np.zeros(len(first))
+    np.maximum.at(ends, which, times.stop_s)
+    last = dict(zip(times.engine[first[order]].tolist(), order.tolist(), strict=True))
     at, of = 0.0, -1
     earliest = np.full(len(first_of_row), np.inf)
     np.minimum.at(earliest, row[first], times.start_s[first])
@@ -41,6 +45,8 @@ def bundled_intervals(times: IntervalColumns, place: Numbers) -> Iterator[sp.Int
             at = float(earliest[of])
         most = int(longest[group])
         start = at if begun[group] <= at else at + stall[group]
+        if last[int(times.engine[head])] == group:
+            start = max(start, float(ends[group]) - busy[group])
         held = int(times.blocker[most])
         yield sp.Interval(
             engine=times.engines[times.engine[most]],

@@ -154,7 +154,7 @@ def test_a_link_never_makes_the_server_read_a_file() -> None:
         for name, spec in type_of(planner).own().items():
             if spec.file:
                 key = f"{planner}.{name}"
-                fields, _, wrong = from_query({"v": "2", key: "/etc/passwd"})
+                fields, _, wrong = from_query({"v": "3", key: "/etc/passwd"})
                 assert (fields, len(wrong)) == ({}, 1)
                 assert "/etc/passwd" not in as_python(Problem(**fields))
 

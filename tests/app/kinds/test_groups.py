@@ -191,7 +191,8 @@ def test_a_window_holds_what_meets_it(drawn: Shown) -> None:
 def test_bundled_bars_are_as_busy_as_what_they_hold(drawn: Shown) -> None:
     bars = Bars(drawn, drawn.trace)
     found, waits = bars.bundles(0.0, drawn.trace.makespan_s)
-    counts = [int(m[1]) if (m := re.match(r"(\d+) ", w)) else 1 for w in found["what"]]
+    numbers = [re.match(r"([\d,]+) ", words) for words in found["what"]]
+    counts = [int(number[1].replace(",", "")) if number else 1 for number in numbers]
     assert sum(counts) == len(drawn.trace.intervals)
     assert len(found["left"]) < len(drawn.trace.intervals) / 3
     for name in set(found["lane"]):

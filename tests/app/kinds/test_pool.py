@@ -259,7 +259,7 @@ def test_a_plan_says_its_problem(plan: sp.Plan, session: Session) -> None:
         {"v": "1", "pool_objective": "ram", "fuse": "0"},
         {"v": "2", "overlap.objective": "ram", "overlap.fuse": "0"},
     ):
-        assert from_query(given)[0] == {"options": chosen}
+        assert from_query(given)[0] == {"options": chosen, "machine": "npu_ideal"}
 
 
 def test_the_explorer_shows_a_pool_and_leaves_it(drawn: Shown, shown: Shown) -> None:

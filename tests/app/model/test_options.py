@@ -162,7 +162,7 @@ def test_an_option_that_a_link_may_not_say_is_one_line(text: str) -> None:
     name, value = text.split("=")
     for given in ({"v": "1", name: value}, {"v": "2", f"cosma.{name}": value}):
         problem, _, wrong = from_query(given)
-        assert problem == {}
+        assert problem == {"machine": "npu_ideal"}
         assert len(wrong) == 1
         assert name in wrong[0]
 

@@ -109,7 +109,7 @@ def test_a_link_carries_the_wishes() -> None:
     query = dict(parse_qsl(to_query(problem, Look())[1:]))
     assert from_query(query)[0]["wishes"] == problem.wishes
     for text in ("keep t", "[1]", "auto", "{}"):
-        found, _, wrong = from_query({"v": "1", "wishes": text})
+        found, _, wrong = from_query({"v": "3", "wishes": text})
         assert found == {}
         assert "wishes" in wrong[0]
 

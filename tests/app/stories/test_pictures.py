@@ -24,7 +24,7 @@ def test_each_view_has_a_description_with_its_numbers() -> None:
     free = show(json.dumps(sp.plan(graph, budget="MP", schedule="mpmf").to_json()))
     assert "Nothing is spilled" in map_words(free)
     told = time_words(shown, shown.trace)
-    assert "compute busy 99%" in told
+    assert "compute busy 100%" in told
     view = Occupancy(LIGHT, Range1d(0, 1))
     view.show(shown)
     spoken = view.figure.html_attributes
