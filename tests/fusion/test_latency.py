@@ -25,7 +25,7 @@ from tests.fusion.families import MODULES, family
 from tests.fusion.networks import CASES, graph_of
 from tests.fusion.test_planner import budgets_of
 
-NPU = sp.load_machine("npu_small")
+NPU = sp.load_machine("npu_ideal")
 MACHINES = {
     "as it is": NPU,
     "computes slowly": with_numbers(NPU, {"macs_per_s": 1e9}),

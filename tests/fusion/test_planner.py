@@ -127,8 +127,8 @@ def test_branches_of_a_larger_network_end_in_time(
 )
 def test_loading_ahead_saves_time_and_costs_no_traffic(name: str, budget: str) -> None:
     graph, _, _ = network(name, 96)
-    ahead = sp.plan(graph, "fusion", budget)
-    plain = sp.plan(graph, "fusion", budget, double_buffer=False)
+    ahead = sp.plan(graph, "fusion", budget, "npu_ideal")
+    plain = sp.plan(graph, "fusion", budget, "npu_ideal", double_buffer=False)
     assert ahead.claims.offchip_bytes == plain.claims.offchip_bytes
     assert sp.simulate(ahead).makespan_s < sp.simulate(plain, serial=True).makespan_s
 

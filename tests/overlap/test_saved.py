@@ -26,7 +26,10 @@ SPOILT: list[tuple[Spoil, str]] = [
         lambda x: x.update(pool_bytes=10**15),
         f"layout.pool_bytes is 1000000000000000, {RANGE} 1",
     ),
-    (lambda x: x.update(pool_bytes=x["pool_bytes"] - 1), "layout.pool_bytes: the plan claims"),
+    (
+        lambda x: x.update(pool_bytes=x["pool_bytes"] - 1),
+        "which the pool takes, are no point of it",
+    ),
     (lambda x: x.update(pitches={"A": 0}), f"layout.pitches['A'] is 0, {RANGE} 1"),
     (lambda x: x.update(pitches={"A": 500}), "not that of its program"),
     (lambda x: x.update(runs=3), "layout.runs is 3, not a list"),
