@@ -16,6 +16,8 @@ from planners.core.graph import Graph, Tensor
 from planners.importers.passes import Call, CallTrace, needed, to_graph
 
 WINDOW = ("window",)
+MOST_WINDOWS = 10_000
+"""Windows with gaps wider than their data that are looked at one by one; of more, pads stay."""
 
 
 def graph_of(
@@ -130,18 +132,22 @@ def _padded(call: Call, pad: Call, source: Tensor) -> Call | None:
     ends = zip(source.shape[2:], call.tensor.shape[2:], strict=True)
     spans = zip(slide.kernel, slide.stride, padding, slide.dilation, strict=True)
     mean = call.kind.startswith("avg")
-    if not all(_suits(*end, *span, mean) for end, span in zip(ends, spans, strict=True)):
+    if not all(suits(*end, *span, mean) for end, span in zip(ends, spans, strict=True)):
         return None
     window = replace(slide, padding=padding)
     return replace(call, reads=(source.name, *call.reads[1:]), window=window)
 
 
-def _suits(size: int, outputs: int, k: int, s: int, p: int, d: int, mean: bool) -> bool:
+def suits(size: int, outputs: int, k: int, s: int, p: int, d: int, mean: bool) -> bool:
     """Whether each window along an axis meets the data; those of a mean reach no further behind
     it than in front, where all that counts in them is taken to end."""
     behind = (outputs - 1) * s - p + d * (k - 1) + 1 - size
     if p < 0 or (mean and behind > p):
         return False
-    return all(
-        any(0 <= at + j * d < size for j in range(k)) for at in range(-p, outputs * s - p, s)
-    )
+    if p > (k - 1) * d or (outputs - 1) * s - p >= size:
+        return False  # The first window ends in front of the data, or the last begins behind it.
+    if size >= d:
+        return True
+    # Gaps as wide as the data: each window that begins in front of it must not step over it.
+    begins = range(-p, min(0, outputs * s - p), s)
+    return len(begins) <= MOST_WINDOWS and all(at % d < size for at in begins)

@@ -17,7 +17,7 @@ from planners.core.access import needs
 from planners.core.boxes import Box
 from planners.core.caveats import caveats
 from planners.core.graph import Graph, Operator
-from planners.importers.padding import graph_of
+from planners.importers.padding import graph_of, suits
 from planners.importers.torch.trace import trace_module
 
 INF = float("inf")
@@ -265,3 +265,15 @@ def test_plans_run(planner: str, budget: str) -> None:
     done = sp.execute(plan, module, x)
     assert done.max_abs_error < 1e-6
     assert done.bit_exact or planner != "cosma"
+
+
+def test_a_window_meets_its_data_whatever_the_sizes() -> None:
+    """As where each is looked at, and at once where there are a thousand million."""
+    few = product(range(1, 5), range(1, 5), range(1, 4), range(1, 4), range(6), range(1, 4))
+    for size, outputs, k, s, p, d in few:
+        starts = range(-p, outputs * s - p, s)
+        met = all(any(0 <= at + j * d < size for j in range(k)) for at in starts)
+        assert suits(size, outputs, k, s, p, d, False) == met
+    many = 2**30
+    assert suits(many, many, 3, 1, 1, 1, False)
+    assert not suits(1, many, many, 1, many // 2, many // 2, False)
