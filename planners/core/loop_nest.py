@@ -40,12 +40,6 @@ class Extents:
     inputs: int
     kernel: int
 
-    @property
-    def volume(self) -> int:
-        """Products of all loops."""
-        outputs = sum(count * channels for count, channels in self.outputs)
-        return self.times * prod(self.pixels) * outputs * self.inputs * self.kernel
-
 
 @dataclass(frozen=True, slots=True)
 class OperatorLoops:
