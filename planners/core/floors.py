@@ -97,7 +97,9 @@ class ProblemFloors:
                 self._touched[op.name][name] * self._computing.crossing(name, fastest)
                 for name in op.parameters
             )
-            read_s[fastest] = crossing / machine.memory(fastest).read_bytes_per_s
+            read_s[fastest] = (
+                read_s.get(fastest, 0.0) + crossing / machine.memory(fastest).read_bytes_per_s
+            )
         written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
         moving = seconds_by_port(read_s, {machine.onchip: written}, self._ports, max)
         busy = self._computing.least_s(op)
@@ -112,6 +114,8 @@ class ProblemFloors:
         """The machine with ports that no plan's reads and writes beat, whichever memories of
         several it chooses."""
         machine, ports = self.machine, self.machine.compute_ports
+        if not ports.parallel and not ports.shared:  # One after the other, whichever they are.
+            return machine
         several = {*self._weights_in} if len(self._weights_in) > 1 else set()
         beside = several and any(not several <= {*group} for group in ports.parallel)
         if not machine.slower and not beside:
