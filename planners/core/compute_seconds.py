@@ -69,6 +69,7 @@ class _Work:
     """What a machine does of an operator: maps that it may take, and its output's pace."""
 
     output: str
+    streamed: str
     nest: OperatorLoops
     kind: str
     maps: tuple[ComputeMap, ...]
@@ -162,9 +163,9 @@ class ComputeSeconds:
             return 1.0
         return self.graph.tensors[tensor].compressed if weights == ENTROPY else float(weights)
 
-    def is_data(self, tensor: str) -> bool:
-        """Whether a tensor is no weight: an array that holds weights streams it past them."""
-        return self.graph is not None and self.graph.tensors[tensor].kind != "parameter"
+    def streamed(self, operator: str) -> str:
+        """The operand that an array streams past those that it holds: the first input."""
+        return self._work(operator).streamed
 
     def least_s(self, op: Operator) -> float:
         """Seconds that array and outputs need for all of an operator, in whatever parts it is made.
@@ -224,4 +225,6 @@ def _work(graph: Graph, op: Operator, machine: Machine) -> _Work:
     rates = machine.compute_rates
     own = (next((rates[n] for n in names if n in rates), None) for names in nest.rates)
     slowest = min((rate for rate in own if rate is not None), default=rates.get("default", inf))
-    return _Work(op.outputs[0], nest, kind, maps, slowest * machine.clock_hz)
+    return _Work(
+        op.outputs[0], next(iter(op.inputs), ""), nest, kind, maps, slowest * machine.clock_hz
+    )

@@ -38,7 +38,7 @@ def moved_bytes(program: Program, machine: Machine, graph: Graph | None = None) 
                     box = compute.made_box(item.operator, item.made)
                     times = compute.input_reads(item.operator, box, item.sums) - 1
                     for (tensor, _), region in item.reads if times else ():
-                        if compute.is_data(tensor):
+                        if tensor == compute.streamed(item.operator):
                             again[level[region.memory].name] += times * region.size_bytes
             case _:
                 continue

@@ -73,8 +73,11 @@ def _read_again(columns: Columns, machine: Machine) -> Numbers:
     each = [compute.input_reads(name, box, sums) - 1 for name, box, _, sums, _ in parts]
     of_instruction = np.zeros(len(table), np.int64)
     of_instruction[table.kind == COMPUTE] = np.array([*each, 0], np.int64)[which]
-    data = np.array([*map(compute.is_data, table.tensors)], np.bool_)[table.tensor]
-    return np.where((table.role == READ) & data, of_instruction[table.instruction], times)
+    number = {name: at for at, name in enumerate(table.tensors)}
+    named = [number.get(compute.streamed(name), -1) for name in table.operators]
+    streamed = np.array([*named, -1], np.int64)[table.operator[table.instruction]]
+    again = (table.role == READ) & (table.tensor == streamed)
+    return np.where(again, of_instruction[table.instruction], times)
 
 
 def timed(
