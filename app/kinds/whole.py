@@ -235,10 +235,11 @@ def latency_card(shown: Shown) -> Card:
     """How long the program takes, and how far above what no plan takes less than."""
     took, floor = shown.trace.makespan_s, latency_floor_s(shown.plan)
     is_ideal = shown.plan.machine.is_ideal and shown.plan.times is None
-    ideal = " on an ideal machine" if is_ideal else ""
-    label, told = "latency" + ideal, LATENCY
+    label, told = "ideal latency" if is_ideal else "latency", LATENCY
+    if is_ideal:
+        told += "\nOf an ideal machine: every operator runs at the full MAC rate."
     if floor:
-        label = f"latency{ideal}, {max(0.0, took / floor - 1):.1%} over floor"
+        label += f", {max(0.0, took / floor - 1):.1%} over floor"
         told += (
             f"\nNo plan of this problem takes less than {seconds_text(floor)}, its floor: "
             "operators one after the other, and what must cross, each engine at full rate."
