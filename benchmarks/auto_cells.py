@@ -83,7 +83,7 @@ def cell(
     network: str, budget: str, weights: str, objective: str, seconds: float, processes: int
 ) -> Cell:
     """One cell. Raises `SpillwayError` where nothing fits."""
-    graph, machine = sp.load(network), sp.load_machine("npu_small")
+    graph, machine = sp.load(network), sp.load_machine("npu_ideal")
     size = resolve_budget(graph, budget, parameters=weights == COUNTED)
     began = time.perf_counter()
     made = sp.plan(

@@ -42,7 +42,7 @@ HEAD = (
 
 def row(name: str, graph: Graph, kib: int) -> str:
     began = time.process_time()
-    model = GroupModel(graph, load_machine("npu_small"), FusionOptions().values())
+    model = GroupModel(graph, load_machine("npu_ideal"), FusionOptions().values())
     ways = [model.staircase(1 << i) for i in range(len(graph.operators))]
     known_s = time.process_time() - began
     least = max(min(way.buffer_bytes for way in each) for each in ways)

@@ -37,7 +37,7 @@ from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.exact import best_partition
 
 KIB, MIB = 1024, 1024**2
-MACHINE = "npu_small"
+MACHINE = "npu_ideal"
 
 
 def budgets(model: GroupModel) -> list[int]:

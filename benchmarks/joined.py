@@ -52,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cells", nargs="+", metavar="MODEL:BUDGET")
     parser.add_argument("--limit", type=float, default=6.0, help="seconds for each plan")
-    parser.add_argument("--machine", default="npu_small")
+    parser.add_argument("--machine", default="npu_ideal")
     parser.add_argument("--weights", choices=OTHERS, default=COUNTED)
     chosen = parser.parse_args()
     counted = chosen.weights == COUNTED

@@ -201,7 +201,7 @@ def main() -> None:
     FusedParts._plan = lambda *args, **kwargs: known(*args, **kwargs)  # type: ignore[method-assign]
     for seed, graph in networks(chosen.first):
         for budget in budgets(graph, seed, chosen.budgets):
-            machine = with_scratchpad(load_machine("npu_small"), budget)
+            machine = with_scratchpad(load_machine("npu_ideal"), budget)
             for objective, found in ratios.items():
                 known.clear()
                 aim = Aim(objective, ProblemFloors(graph, machine, COUNTED), budget)

@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=3.0, help="seconds for a plan")
     parser.add_argument("--behind", help="size of a slower memory behind the scratchpad")
     chosen = parser.parse_args()
-    machine = load_machine("npu_small")
+    machine = load_machine("npu_ideal")
     if chosen.behind:
         machine = machine_of(sp.parse_size(chosen.behind))
     right = [

@@ -2,7 +2,7 @@
 
     python benchmarks/joined_memories.py [--limit 6] [--behind 1MiB] [--objective traffic] [cells]
 
-Cells as in `benchmarks/joined.py`, in bytes; weights counted. The machine is `npu_small` with DMA
+Cells as in `benchmarks/joined.py`, in bytes; weights counted. The machine is `npu_ideal` with DMA
 engines four times as quick and a memory behind the scratchpad that is as quick as these (the host
 stays as it is). Printed, in milliseconds or MB: joined alone without that memory and with it,
 `cosma` in both memories (whole tensors, each in one of them), and the floor; then geometric means.
@@ -34,7 +34,7 @@ TIMES = 4.0
 
 def machine_of(behind_bytes: int) -> sp.Machine:
     """The machine with a memory behind the scratchpad."""
-    one = load_machine("npu_small")
+    one = load_machine("npu_ideal")
     host = one.memory(one.offchip)
     rate = TIMES * host.read_bytes_per_s
     behind = MemoryLevel("l2", behind_bytes, rate, rate, 8.0, 8.0)

@@ -83,7 +83,7 @@ def demand_layering() -> Iterator[Cell]:
 
 
 def cosma() -> Iterator[Cell]:
-    machine = load_machine("npu_small")
+    machine = load_machine("npu_ideal")
     for name in (*HUMAN, *SEARCHED):
         graph = sp.load(name)
         budget = sp.budgets(graph, parameters=True).MR

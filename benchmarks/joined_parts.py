@@ -71,7 +71,7 @@ def value(
         options["joint"] = True
     asked = {"objective": objective, "weights": "counted", "time_limit": limit_s, **options}
     try:
-        plan = sp.plan(graph, planner, budget, machine="npu_small", **asked)
+        plan = sp.plan(graph, planner, budget, machine="npu_ideal", **asked)
     except sp.SpillwayError:
         return None
     if objective == "traffic":

@@ -56,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problems", nargs="*")
     parser.add_argument("--planner", choices=sorted(OTHER), default="fusion")
-    parser.add_argument("--machine", default="npu_small")
+    parser.add_argument("--machine", default="npu_ideal")
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--catalogue", action="store_true")
     asked = parser.parse_args()

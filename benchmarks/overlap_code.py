@@ -81,7 +81,7 @@ def measure(model: str, objective: str, folder: Path) -> bool:
     shape = ((1, 3, int(side), int(side)),) if side else None
     began = time.perf_counter()
     graph = sp.load(name, input_shape=shape)
-    plan = sp.plan(graph, "overlap", "10MB", "npu_small", 300, replay=False, objective=objective)
+    plan = sp.plan(graph, "overlap", "10MB", "npu_ideal", 300, replay=False, objective=objective)
     planned = time.perf_counter()
     code = sp.write_code(plan, folder, weights="random")
     sizes = objects(folder, HOST)
