@@ -3,26 +3,36 @@
     python benchmarks/predicted.py [--repeats 9] [--machine FILE] [NETWORK...]
 
 `spillway calibrate` measures rates by kind of operator (or `--machine` has them); then each network
-runs in torch on one thread, float32, batch 1, operator by operator. Predicted is what an operator
-computes by itself: setup, and array, outputs or bytes of operands in the calibrated memories,
-weights from `host`. Printed: predicted / measured of each network's sum, and of its operators the
-median and the share within half and twice, by kind over all networks. Nothing else should run.
+runs in torch on one thread, float32, batch 1, each of its calls an operator, and the clock is read
+around each. What is freed is kept for the next (glibc): asking the system for pages anew takes as
+long as an operator and is no part of one. Predicted is what an operator computes by itself: setup,
+and array, outputs or bytes of operands in the calibrated memories, weights from `host`. Printed:
+predicted / measured of each network's sum, and of its operators the median and the share within
+half and twice, by kind over all networks. Nothing else should run.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import planners as sp
-from planners.backends.disk.measure import measure_layers
+from planners.catalogue.loading import build
 from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
 from planners.core.machine import Machine
+from planners.importers.torch.source_model import SourceModel
 from planners.study.calibrate import calibrate
 
 NETWORKS = (
@@ -38,6 +48,7 @@ NETWORKS = (
     "googlenet",
 )
 HALF_TO_TWICE = (0.5, 2.0)
+KEEPS_MEMORY = {f"MALLOC_{what}_THRESHOLD_": str(1 << 32) for what in ("TRIM", "MMAP")}
 
 
 def predicted(graph: sp.Graph, machine: Machine) -> dict[str, float]:
@@ -55,6 +66,36 @@ def predicted(graph: sp.Graph, machine: Machine) -> dict[str, float]:
     return found
 
 
+def timed(
+    took: list[float], _: str, call: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """A call's value; its seconds are added to `took`."""
+    began = perf_counter()
+    value = call(*args, **kwargs)
+    took.append(perf_counter() - began)
+    return value
+
+
+def measured(graph: sp.Graph, repeats: int) -> dict[str, float]:
+    """Seconds of each operator's calls, by name: the median of rounds over the whole network, of
+    which the first does not count."""
+    last_use = {name: op.name for op in graph.operators for name in op.inputs}
+    module, inputs = build(graph.source or {})
+    model = SourceModel(module, inputs)
+    runs: dict[str, list[float]] = defaultdict(list)
+    for _ in range(repeats + 1):
+        known = dict(model.input_values(inputs))
+        for op in graph.operators:
+            took: list[float] = []
+            values = model.evaluate([part.name for part in op.parts], known, partial(timed, took))
+            known |= {name: values[name] for name in op.outputs}
+            runs[op.name].append(sum(took))
+            for name in {*op.inputs} - {*graph.outputs}:
+                if last_use[name] == op.name:
+                    del known[name]
+    return {name: median(some[1:]) for name, some in runs.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
@@ -62,16 +103,13 @@ def main() -> None:
     parser.add_argument("--machine")
     asked = parser.parse_args()
     machine = sp.load_machine(asked.machine) if asked.machine else calibrate()
+    torch.set_num_threads(1)
     by_kind: dict[str, list[float]] = defaultdict(list)
     totals = []
     for name in asked.networks:
-        graph = sp.load(name).with_bytes_per_element(4)
+        graph = sp.load(name, granularity="aten").with_bytes_per_element(4)
         said = predicted(graph, machine)
-        runs: dict[str, list[float]] = defaultdict(list)
-        for layers in measure_layers(graph, repeats=asked.repeats, threads=1).runs:
-            for layer in layers:
-                runs[layer.name].append(layer.kernel[1] - layer.kernel[0])
-        took = {layer: median(some) for layer, some in runs.items()}
+        took = measured(graph, asked.repeats)
         ratios = {n: said[n] / took[n] for n in said if took.get(n)}
         for op in graph.operators:
             if op.name in ratios:
@@ -91,4 +129,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not KEEPS_MEMORY.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEEPS_MEMORY})
     main()

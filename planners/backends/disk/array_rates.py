@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product
-from math import exp, log
+from itertools import cycle, product
+from math import ceil, exp, log, prod
 from statistics import mean, median
 from typing import TypeAlias
 
@@ -25,7 +25,8 @@ from planners.core.loop_nest import Extents
 from planners.core.timed import median_seconds
 
 OUTPUT_LANES, INPUT_LANES = (1, 8, 16, 32, 64), (1, 8, 16, 32)
-RUNS = 5
+RUNS = 9
+BEYOND_CACHES_BYTES = 64 * 2**20
 ELEMENTS = (1, 64, 112, 112)
 
 
@@ -70,7 +71,7 @@ def measure_array() -> ArrayRates:
         timed = {kind: [_conv(s, setup_s) for s in shapes] for kind, shapes in kinds.items()}
         timed["linear"] = [_linear(shape, setup_s) for shape in LINEAR]
         maps = tuple(fitted(kind, some) for kind, some in timed.items())
-        return ArrayRates(setup_s, (*maps, _pool(setup_s)), _rates(setup_s))
+        return ArrayRates(setup_s, (*maps, *_windows(setup_s)), _rates(setup_s))
 
 
 @contextmanager
@@ -83,6 +84,11 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def _data(*shape: int) -> Iterator[torch.Tensor]:
+    """Tensors in turn, together so large that one has left the caches when it comes again."""
+    return cycle([torch.rand(shape) for _ in range(ceil(BEYOND_CACHES_BYTES / 4 / prod(shape)))])
+
+
 def _seconds(call: Callable[[], object], setup_s: float) -> float:
     """Of a call, without what any call takes; a tenth of it at the least."""
     took = median_seconds(call, RUNS)
@@ -91,11 +97,11 @@ def _seconds(call: Callable[[], object], setup_s: float) -> float:
 
 def _conv(shape: Sequence[int], setup_s: float) -> TimedShape:
     inputs, outputs, side, kernel, stride, groups = shape
-    data = torch.rand(1, inputs, side * stride, side * stride)
+    data = _data(1, inputs, side * stride, side * stride)
     weight = torch.rand(outputs, inputs // groups, kernel, kernel)
     pad = kernel // 2
     seconds = _seconds(
-        lambda: functional.conv2d(data, weight, None, stride, pad, 1, groups), setup_s
+        lambda: functional.conv2d(next(data), weight, None, stride, pad, 1, groups), setup_s
     )
     alone = groups == inputs
     runs = ((1, outputs),) if alone else ((groups, outputs // groups),)
@@ -106,28 +112,33 @@ def _conv(shape: Sequence[int], setup_s: float) -> TimedShape:
 
 def _linear(shape: Sequence[int], setup_s: float) -> TimedShape:
     rows, inputs, outputs = shape
-    data, weight = torch.rand(rows, inputs), torch.rand(outputs, inputs)
-    seconds = _seconds(lambda: functional.linear(data, weight), setup_s)
+    data, weight = _data(rows, inputs), torch.rand(outputs, inputs)
+    seconds = _seconds(lambda: functional.linear(next(data), weight), setup_s)
     return TimedShape(Extents(1, (1, rows), ((1, outputs),), inputs, 1), seconds)
 
 
-def _pool(setup_s: float) -> ComputeMap:
-    data = torch.rand(ELEMENTS)
-    seconds = _seconds(lambda: functional.max_pool2d(data, 3, 2, 1), setup_s)
-    side = ELEMENTS[-1] // 2
-    shape = TimedShape(Extents(1, (side, side), ((1, ELEMENTS[1]),), 1, 9), seconds)
-    return fitted("pool", [shape])
+def _windows(setup_s: float) -> tuple[ComputeMap, ComputeMap]:
+    """Of pools, and of means over whole maps."""
+    data = _data(*ELEMENTS)
+    _, channels, rows, columns = ELEMENTS
+    halved = (rows // 2, columns // 2)
+    pool = _seconds(lambda: functional.max_pool2d(next(data), 3, 2, 1), setup_s)
+    mean = _seconds(lambda: functional.adaptive_avg_pool2d(next(data), 1), setup_s)
+    return (
+        fitted("pool", [TimedShape(Extents(1, halved, ((1, channels),), 1, 9), pool)]),
+        fitted("mean", [TimedShape(Extents(1, (1, 1), ((1, channels),), 1, rows * columns), mean)]),
+    )
 
 
 def _rates(setup_s: float) -> dict[str, float]:
     """Output elements a cycle of element-wise work, of functions, and of normalisations."""
-    data = torch.rand(ELEMENTS)
-    count = data.numel()
+    data, channel, count = _data(*ELEMENTS), torch.ones(ELEMENTS[1]), prod(ELEMENTS)
     calls: dict[str, Callable[[], object]] = {
-        "default": lambda: functional.relu(data),
-        "add": lambda: torch.add(data, data),
-        "lut": lambda: torch.sigmoid(data),
-        "softmax": lambda: torch.softmax(data, -1),
+        "default": lambda: functional.relu(next(data)),
+        "add": lambda: torch.add(next(data), next(data)),
+        "lut": lambda: torch.sigmoid(next(data)),
+        "batch_norm": lambda: functional.batch_norm(next(data), channel, channel, channel, channel),
+        "softmax": lambda: torch.softmax(next(data), -1),
     }
     return {kind: count / _seconds(call, setup_s) / CYCLES_PER_S for kind, call in calls.items()}
 
@@ -135,7 +146,9 @@ def _rates(setup_s: float) -> dict[str, float]:
 def fitted(kind: str, shapes: Sequence[TimedShape]) -> ComputeMap:
     """The map of the lanes that are off the least, by the mean of the logarithms' distances from
     their median, with that median as its cycles."""
-    lanes = product(OUTPUT_LANES, INPUT_LANES if kind not in ("depthwise", "pool") else (1,))
+    lanes = product(
+        OUTPUT_LANES, INPUT_LANES if kind not in ("depthwise", "pool", "mean") else (1,)
+    )
     tried = [_with_cycles(ComputeMap((kind,), outputs=o, inputs=i), shapes) for o, i in lanes]
     return min(tried, key=lambda each: each[1])[0]
 
