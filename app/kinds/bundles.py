@@ -20,8 +20,9 @@ from app.kinds.bundle_stays import bundled_stays
 from app.kinds.bundle_times import bundled_intervals
 from app.model.checked_plan import Shown
 from app.model.packing import packed
+from planners.core.loops import MOST_INSTRUCTIONS
 from planners.core.progress import ProgressCallback
-from planners.core.tables.making import MOST_ROWS, table_of
+from planners.core.tables.making import table_of
 from planners.simulator.ground.interval_columns import columns_of_intervals
 from planners.simulator.residencies import Residencies
 from planners.simulator.simulate import traced
@@ -52,7 +53,7 @@ def bundled(shown: Shown) -> Shown:
     replayed = found.replayed if isinstance(found, Residencies) else None
     table = replayed.operands.table if replayed else table_of(program)
     if table is None:
-        raise sp.BadInput(f"a program of over {MOST_ROWS:,} instructions is not drawn")
+        raise sp.BadInput(f"a program of over {MOST_INSTRUCTIONS:,} instructions is not drawn")
     shorter, place = bundled_program(program, table)
     drawn = Shown(replace(shown.plan, program=shorter), shown.report, shown.trace, shown.packed)
     firsts = [0, *np.searchsorted(_steps(drawn), np.arange(1, drawn.steps + 1)).tolist()]

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import planners as sp
+from planners.core.loops import MOST_INSTRUCTIONS
 from planners.core.program import Program
 from planners.core.tables.distinct import distinct
-from planners.core.tables.making import MOST_ROWS, table_of
+from planners.core.tables.making import table_of
 from planners.core.tables.table import (
     COMPUTE,
     ENDED,
@@ -53,7 +54,7 @@ def facts_of(program: Program) -> ProgramFacts:
     """All of it. Raises `BadInput` for a program of more instructions than are ever drawn."""
     table = table_of(program)
     if table is None:
-        raise sp.BadInput(f"a program of over {MOST_ROWS:,} instructions is not drawn")
+        raise sp.BadInput(f"a program of over {MOST_INSTRUCTIONS:,} instructions is not drawn")
     steps = len(program.steps)
     bounds = np.searchsorted(table.step, np.arange(steps + 1))
     by_step = [range(a, b) for a, b in zip(bounds.tolist(), bounds[1:].tolist(), strict=False)]

@@ -28,8 +28,9 @@ from planners.core.program import (
 )
 
 MOST_DEEP = 8
-MOST_INSTRUCTIONS = 1 << 27
-"""Loops of a file may be nested so deep, and expand to so many instructions."""
+MOST_INSTRUCTIONS = 1 << 22
+"""Loops of a file may be nested so deep; and so many instructions, loops expanded, a program has at
+the most: each takes some hundred bytes of the columns that it is replayed in."""
 
 
 MOST_HELD = 300_000
@@ -113,6 +114,16 @@ def round_of(loop: Repeat, number: int) -> Iterator[Item]:
 def size_of(items: Iterable[Item]) -> int:
     """How many instructions items expand to."""
     return sum(i.count * size_of(i.body) if isinstance(i, Repeat) else 1 for i in items)
+
+
+def is_longer(program: Program, most: int = MOST_INSTRUCTIONS) -> bool:
+    """Whether a program has more instructions than that, loops expanded."""
+    count = 0
+    for item in items_of(program):
+        count += size_of((item,))
+        if count > most:
+            return True
+    return False
 
 
 def pieces_of(items: Iterable[Item]) -> int:

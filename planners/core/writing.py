@@ -6,9 +6,11 @@ many.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from math import ceil
 
 from planners.core.errors import ProgramTooLong
+from planners.core.program import Instruction
 from planners.core.progress import Clock
 
 MOST_WRITTEN = 4_000_000
@@ -66,6 +68,13 @@ def unwritten(limit_s: float) -> ProgramTooLong:
         f"the plan found in {limit_s:.3g} s takes more than {longest_s(limit_s):.0f} s to write, "
         "for the pieces that its instructions name: give it a longer time limit, or a larger budget"
     )
+
+
+def no_longer(instructions: Iterable[Instruction], remedy: str) -> Iterator[Instruction]:
+    """The instructions as they are made. Raises `ProgramTooLong` after `MOST_WRITTEN`."""
+    for number, item in enumerate(instructions, 1):
+        refuse_too_long(number, remedy)
+        yield item
 
 
 def refuse_too_long(instructions: int, remedy: str) -> None:

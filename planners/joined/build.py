@@ -15,11 +15,12 @@ from math import inf
 
 from planners.constraints.language import Wish
 from planners.core.graph import Graph
+from planners.core.loops import is_longer
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.progress import Clock, now
-from planners.core.writing import GRACE_S
+from planners.core.writing import GRACE_S, MOST_WRITTEN
 from planners.joined.consecutive import consecutive
 from planners.joined.estimates import (
     EACH_S,
@@ -355,7 +356,8 @@ class JoinedBuilder:
             if alone:
                 return fused.program
             programs.append(fused.program)
-        return consecutive(programs, self.machine, self.budget_bytes)
+        made = consecutive(programs, self.machine, self.budget_bytes)
+        return None if is_longer(made, MOST_WRITTEN) else made
 
     def _fused(self, stretch: Stretch, found: tuple[Stretch, ...]) -> FusedPart | None:
         """A stretch as fused groups; a longer search where it is found anew."""

@@ -15,7 +15,7 @@ from planners.core.errors import InvalidPlan
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph
 from planners.core.last import Last
-from planners.core.loops import cannot_change, held
+from planners.core.loops import MOST_INSTRUCTIONS, cannot_change, held, is_longer
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import AddressSpace, Box, Program
@@ -192,6 +192,12 @@ def _replay(
         if progress is not None:
             progress(Progress("checking every byte", 0.0))
         found = replayed(graph, program, machine)
+        if found is None and is_longer(program):
+            raise InvalidPlan(
+                f"the program has more than {MOST_INSTRUCTIONS:,} instructions, and longer ones "
+                "are not replayed",
+                kind="length",
+            )
     if found is None:
         found = Replay(graph, program, AddressSpace(program.memories), progress, machine).run()
     return report_of(graph, program, found)

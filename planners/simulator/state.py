@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from planners.core.boxes import joined, lies_in, uncovered
@@ -195,28 +194,6 @@ class ReplayState:
         del self.resident[stay.memory, operand.piece]
         if not self.spaces.memories[stay.memory].offchip:
             self.resident_bytes -= operand.region.size_bytes
-
-    def move(
-        self,
-        gone: Iterable[tuple[str, Piece]],
-        come: Iterable[tuple[Operand, str, Unfinished | None]],
-        extent: int,
-    ) -> None:
-        """Have some pieces resident in place of others, as rounds of a loop leave them."""
-        for root, piece in gone:
-            stay = self.resident.pop((root, piece))
-            for span in stay.spans:
-                self.taken[root].free(span.start)
-            if not self.spaces.memories[root].offchip:
-                self.resident_bytes -= stay.region.size_bytes
-        for operand, root, unfinished in come:
-            stay = Resident(operand, root, self._spans(operand.region), unfinished)
-            for span in stay.spans:
-                self.taken[root].take(span.start, span.stop, stay)
-            self.resident[root, operand.piece] = stay
-            if not self.spaces.memories[root].offchip:
-                self.resident_bytes += operand.region.size_bytes
-        self.extent = max(self.extent, extent)
 
 
 def name_of(piece: Piece) -> str:

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from planners.core.access import needs, reduced, share_of_macs
 from planners.core.boxes import joined, uncovered
-from planners.core.errors import InvalidPlan
 from planners.core.graph import Graph, Operator
-from planners.core.loops import items_of, round_of, size_of
 from planners.core.machine import Machine
 from planners.core.program import (
     AddressSpace,
@@ -25,29 +21,21 @@ from planners.core.program import (
     Box,
     Compute,
     Instruction,
-    Item,
     Load,
     Operand,
     Piece,
     Program,
     Release,
-    Repeat,
     Store,
     piece_bytes,
 )
 from planners.core.progress import Progress, ProgressCallback, now
 from planners.simulator.ground.engines import Engines
 from planners.simulator.ground.replayed import Replayed
-from planners.simulator.loop_affine import NotProven
 from planners.simulator.state import ReplayState, name_of
 from planners.simulator.unfinished import Unfinished
 
-if TYPE_CHECKING:
-    from planners.simulator.loop_proof import LoopEffects
-
 TOLD_EVERY_S = 0.2
-FEW_ROUNDS = 4  # of which nothing is gained
-STAKE = 20_000  # instructions' worth that attempts to prove loops may cost before any has succeeded
 
 
 class Replay(ReplayState):
@@ -71,7 +59,6 @@ class Replay(ReplayState):
         self.fetched: dict[str, dict[Box, None]] = defaultdict(dict)
         self.operators = {op.name: op for op in graph.operators}
         self.loaded = self.stored = self.macs = 0
-        self._spared = STAKE  # instructions that loops have not had replayed, less their attempts
         self._place_at_home()
 
     def _place_at_home(self) -> None:
@@ -81,7 +68,7 @@ class Replay(ReplayState):
 
     def run(self) -> Replayed:
         """Run every instruction, then look at the end state. Raises `InvalidPlan`."""
-        self._run(items_of(self.program))
+        self._run(self.program.instructions)
         self._check_end()
         return Replayed(
             loaded_bytes=self.loaded,
@@ -93,11 +80,8 @@ class Replay(ReplayState):
             occupancy=tuple(self.occupancy),
         )
 
-    def _run(self, items: Iterable[Item]) -> None:
+    def _run(self, items: Iterable[Instruction]) -> None:
         for item in items:
-            if isinstance(item, Repeat):
-                self._loop(item)
-                continue
             self.index += 1
             if not self.step <= item.step < len(self.program.steps):
                 raise self.fail(f"step {item.step + 1} is out of order or unknown", "order")
@@ -105,46 +89,6 @@ class Replay(ReplayState):
                 self._tell(item.step)
             self.step = item.step
             self.run_one(item)
-
-    def _loop(self, loop: Repeat) -> None:
-        """The first round as it is; the others from the second, where that decides them.
-
-        No more is staked on that than it has spared: an attempt looks at all that is resident, and
-        rings whose rows differ are never decided.
-        """
-        self._run(loop.body)
-        effects, size = None, size_of(loop.body)
-        stake = size + len(self.resident)
-        if loop.count >= FEW_ROUNDS and size and stake <= self._spared:
-            from planners.simulator.loop_proof import Around, later_rounds
-
-            self._spared -= stake
-            around = Around(self, self.operators, self.engines, self.program.counts_parameters)
-            with suppress(NotProven, InvalidPlan):
-                effects = later_rounds(around, loop)
-        if effects is None or effects.step >= len(self.program.steps):
-            for number in range(1, loop.count):
-                self._run(round_of(loop, number))
-        else:
-            self._jump(effects, size)
-
-    def _jump(self, effects: LoopEffects, size: int) -> None:
-        """Do what rounds of a loop do, without running them."""
-        self.index += effects.rounds * size
-        self._spared += effects.rounds * size
-        self.step = effects.step
-        self.loaded += effects.loaded
-        self.stored += effects.stored
-        self.macs += effects.macs
-        for step, most in effects.occupancy.items():
-            self.occupancy[step] = max(self.occupancy[step], most)
-        for name, boxes in effects.written.items():
-            self.written[name].update(dict.fromkeys(boxes))
-        for name, boxes in effects.fetched.items():
-            self.fetched[name].update(dict.fromkeys(boxes))
-        for key, boxes in effects.home.items():
-            self.home[key].update(dict.fromkeys(boxes))
-        self.move(effects.gone, effects.come, effects.extent)
 
     def _tell(self, step: int) -> None:
         moment = now()

@@ -34,7 +34,7 @@ from tests.replay.needs import (
 )
 from tests.replay.program import Instruction, written_out
 
-MOST_INSTRUCTIONS = 1 << 27
+MOST_INSTRUCTIONS = 1 << 22
 """The loops of a file may make so many."""
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
 

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from planners.core.last import Last
-from planners.core.loops import cannot_change, items_of, moves_of, numbers_of, size_of
+from planners.core.loops import (
+    MOST_INSTRUCTIONS,
+    cannot_change,
+    items_of,
+    moves_of,
+    numbers_of,
+    size_of,
+)
 from planners.core.program import (
     Barrier,
     Compute,
@@ -44,9 +51,6 @@ from planners.core.tables.table import (
     Table,
 )
 
-MOST_ROWS = 1 << 22
-"""Instructions of a program that is held as columns: each takes some hundred bytes."""
-
 AT_ONCE = 200_000
 """Items that are read at a time: of those made on the way, no more are there at once."""
 
@@ -70,12 +74,15 @@ def table_of(program: Program) -> Table | None:
 
 
 def _read(program: Program) -> Table | None:
-    names, items, count = _AllNames(), iter(items_of(program)), 0
+    written = items_of(program)
+    if isinstance(written, Sequence) and size_of(written) > MOST_INSTRUCTIONS:
+        return None
+    names, items, count = _AllNames(), iter(written), 0
     tables: list[Table] = []
     try:
         while chunk := tuple(islice(items, AT_ONCE)):
             count += size_of(chunk)
-            if count > MOST_ROWS:
+            if count > MOST_INSTRUCTIONS:
                 return None
             tables.append(_table(chunk, names))
     except OverflowError:  # A number beyond 64 bits.

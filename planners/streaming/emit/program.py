@@ -25,6 +25,7 @@ from planners.core.program import (
     piece_bytes,
     whole,
 )
+from planners.core.writing import no_longer
 from planners.streaming.model.layers import Unit
 from planners.streaming.model.times import CPU_RING, ParameterRoute, Times
 from planners.streaming.place.activations import Activations
@@ -46,7 +47,8 @@ def emit(
     emitter = _LayerEmitter(graph, machine, units, schedule, activations)
     steps = tuple(unit.name for unit in units)
     homes = {"input": machine.offchip, "output": machine.offchip, "parameter": emitter.route.source}
-    return Program(_memories(machine, schedule, activations), tuple(emitter.run()), homes, steps)
+    items = tuple(no_longer(emitter.run(), "take fewer slices"))
+    return Program(_memories(machine, schedule, activations), items, homes, steps)
 
 
 def _memories(machine: Machine, schedule: Schedule, activations: Activations) -> tuple[Memory, ...]:
