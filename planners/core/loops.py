@@ -126,6 +126,21 @@ def is_longer(program: Program, most: int = MOST_INSTRUCTIONS) -> bool:
     return False
 
 
+def after(items: Iterable[Item], count: int) -> Iterator[Instruction]:
+    """Every instruction but the first so many."""
+    for item in items:
+        size = size_of((item,))
+        if count >= size:
+            count -= size
+        elif isinstance(item, Repeat):
+            rounds, count = divmod(count, size // item.count)
+            for number in range(rounds, item.count):
+                yield from after(round_of(item, number), count)
+                count = 0
+        else:
+            yield item
+
+
 def pieces_of(items: Iterable[Item]) -> int:
     """How many pieces the computations of items read and write, loops expanded."""
     found = 0

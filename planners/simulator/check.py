@@ -185,7 +185,6 @@ def _replay(
     graph: Graph, program: Program, progress: ProgressCallback | None, machine: Machine | None
 ) -> CheckReport:
     check_memories(program)
-    found = None
     if is_long(program):
         from planners.simulator.columns.replay import replayed  # and numpy, for long ones alone
 
@@ -198,7 +197,10 @@ def _replay(
                 "are not replayed",
                 kind="length",
             )
-    if found is None:
+        from planners.simulator.begun import replay_from
+
+        found = found or replay_from(graph, program, progress, machine).run()
+    else:
         found = Replay(graph, program, AddressSpace(program.memories), progress, machine).run()
     return report_of(graph, program, found)
 

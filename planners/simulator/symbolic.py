@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from planners.core.access import needs, reduced, share_of_macs
 from planners.core.boxes import joined, uncovered
 from planners.core.graph import Graph, Operator
+from planners.core.loops import after, items_of
 from planners.core.machine import Machine
 from planners.core.program import (
     AddressSpace,
@@ -67,8 +68,8 @@ class Replay(ReplayState):
                 self.home[memory, tensor.name][self.wholes[tensor.name].box] = None
 
     def run(self) -> Replayed:
-        """Run every instruction, then look at the end state. Raises `InvalidPlan`."""
-        self._run(self.program.instructions)
+        """Run what is left, then look at the end state. Raises `InvalidPlan`."""
+        self._run(after(items_of(self.program), self.index + 1))
         self._check_end()
         return Replayed(
             loaded_bytes=self.loaded,

@@ -31,7 +31,9 @@ from planners.core.tables import making
 from planners.core.tables.boxes import merged, pieces_of, tiled
 from planners.core.tables.making import table_of
 from planners.core.tables.table import COMPUTE, PART, READ, Numbers
+from planners.simulator import begun
 from planners.simulator.account import account
+from planners.simulator.begun import replay_from
 from planners.simulator.check import CheckReport, replay, report_of
 from planners.simulator.columns import operands
 from planners.simulator.columns import replay as columns
@@ -40,6 +42,7 @@ from planners.simulator.columns.timing import moved_by_columns, timed
 from planners.simulator.columns.unsure import Unsure
 from planners.simulator.ground import replayed as replays
 from planners.simulator.ground.interval_columns import columns_of_intervals
+from planners.simulator.ground.replayed import Replayed
 from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.memories import check_memories
 from planners.simulator.moved import moved_bytes
@@ -126,6 +129,34 @@ def test_what_is_wrong_is_never_taken_for_right(name: str) -> None:
         wrong += expected is None
         assert told == expected
     assert wrong > count / 5
+
+
+@pytest.mark.parametrize("stretch", [8, 200])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_wrong_is_told_as_instructions_tell_it(
+    name: str, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begun in the middle, too: the error to its last field, or the report where all is right."""
+    monkeypatch.setattr(begun, "STRETCH", stretch)
+    graph, program, machine = cases()[name]
+    dice = random.Random(f"{name} {stretch}")
+    for _ in range(FEW_CHANGES):
+        other = changed((graph, program, machine), dice)
+        try:
+            check_memories(other)
+        except InvalidPlan:
+            continue
+        whole = Replay(graph, other, AddressSpace(other.memories), None, machine)
+        assert told(replay_from(graph, other, None, machine)) == told(whole)
+
+
+def told(replay: Replay) -> Replayed | tuple[object, ...]:
+    """What a replay finds, or its error."""
+    try:
+        found = replay.run()
+    except InvalidPlan as error:
+        return (*vars(error).items(), str(error))
+    return replace(found, fetched={name: set(joined(b)) for name, b in found.fetched.items()})
 
 
 def test_many_instructions_are_read_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ Columns say nothing that instructions do not; whoever can do a million rows at o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,3 +62,21 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.kind)
+
+    def until(self, count: int) -> Table:
+        """The first instructions of the program, with the names that these have."""
+        rows = int(self.first[count])
+        instructions = "kind step operator engine joined macs sums".split()
+        operands = "role instruction tensor rank start stop memory offset size freed".split()
+        columns: dict[str, Any] = {name: getattr(self, name)[:count] for name in instructions}
+        columns |= {name: getattr(self, name)[:rows] for name in operands}
+        names = {"operator": "operators", "engine": "engines"}
+        names |= {"tensor": "tensors", "memory": "memories"}
+        known: dict[str, Any] = {}
+        for one, all_of in names.items():
+            kept = np.unique(columns[one])
+            kept = kept[kept >= 0]
+            known[all_of] = tuple(getattr(self, all_of)[at] for at in kept.tolist())
+            number = np.searchsorted(kept, columns[one])
+            columns[one] = np.where(columns[one] < 0, columns[one], number)
+        return Table(**known, first=self.first[: count + 1], **columns)

@@ -82,7 +82,7 @@ def _owners(spans: Spans, begins: Numbers, ends: Numbers) -> tuple[Numbers, Numb
         fresh[1:] &= (before[1:] != before[:-1]) | (after[1:] != after[:-1])
         found.append(np.unique(after[fresh] * len(low) + before[fresh]))
     after, before = np.divmod(np.concatenate(found), len(low))
-    require(ends[before] <= begins[after])
+    require(ends[before] <= begins[after], begins[after] // PHASES)
     return after, before
 
 

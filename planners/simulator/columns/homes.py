@@ -19,8 +19,9 @@ class Homes:
         self.operands, self.table = operands, operands.table
         self.names = [memory.name for memory in operands.program.memories]
 
-    def check(self) -> None:
-        """Raise `Unsure` where something is read that is not there, or an output is not there."""
+    def check(self, *, begun: bool = False) -> None:
+        """Raise `Unsure` where something is read that is not there, or, but where only the
+        beginning of a program is there, an output is not there."""
         table, operands = self.table, self.operands
         home = np.flatnonzero(operands.at_home)
         pair = operands.memory[home] * len(table.tensors) + table.tensor[home]
@@ -36,11 +37,11 @@ class Homes:
                 continue
             rows = home[pair == each]
             self._check_reads(rows, name)
-            if name in outputs and where == program.homes["output"]:
+            if name in outputs and where == program.homes["output"] and not begun:
                 stored = rows[table.role[rows] == TARGET]
                 self.require_whole(name, stored)
                 kept.add(name)
-        for name in outputs - kept:
+        for name in () if begun else outputs - kept:
             require(program.home(graph.tensors[name]) == program.homes["output"])
 
     def require_whole(self, tensor: str, rows: Numbers) -> None:
@@ -84,5 +85,5 @@ class Homes:
             if piece not in known:
                 (box,) = boxes_of(table.start[row : row + 1], table.stop[row : row + 1], rank)
                 if uncovered(box, cover):
-                    raise Unsure
+                    raise Unsure(int(table.instruction[row]))
                 known.add(piece)

@@ -50,11 +50,11 @@ class Operands:
         require(set(table.tensors) <= set(tensors))
         require(sum(tensors[name].elements for name in table.tensors) < MOST_ELEMENTS)
         ranks = [len(tensors[name].shape) for name in table.tensors]
-        require(table.rank == np.array(ranks, np.uint8)[table.tensor])
-        require(table.start >= 0)
-        require(table.start < table.stop)
-        require(table.stop <= self.shapes[table.tensor])
-        require((table.offset < UNBOUNDED) & (table.size < UNBOUNDED))
+        at, stop = table.instruction, table.stop
+        require(table.rank == np.array(ranks, np.uint8)[table.tensor], at)
+        inside = (table.start >= 0) & (table.start < stop) & (stop <= self.shapes[table.tensor])
+        require(inside.all(axis=1), at)
+        require((table.offset < UNBOUNDED) & (table.size < UNBOUNDED), at)
 
     @cached_property
     def elements(self) -> Numbers:
@@ -160,15 +160,16 @@ class Operands:
         """The bytes of rows that have an address, in the roots. Raises `Unsure` out of range."""
         memory, start = self.memory[rows], self.table.offset[rows]
         row, at = np.arange(len(rows)), np.zeros(len(rows), np.int64)
+        instruction = self.table.instruction[rows]
         parents = np.array([self._number.get(m.parent or "", -1) for m in self._memory], np.int64)
         bases = np.array([m.base for m in self._memory], np.int64)
         circular = np.array([m.circular for m in self._memory], np.bool_)
         done: list[tuple[Numbers, ...]] = [(row[:0],) * 4]
         while len(row):
             limit = self.sizes[memory]
-            require(size <= limit)
+            require(size <= limit, instruction[row])
             start = np.where(circular[memory], start % np.maximum(limit, 1), start)
-            require((start + size <= limit) | circular[memory])
+            require((start + size <= limit) | circular[memory], instruction[row])
             cut = np.flatnonzero(start + size > limit)
             here = (limit - start)[cut]
             row, memory = (np.concatenate((column, column[cut])) for column in (row, memory))

@@ -60,7 +60,7 @@ def replayed(graph: Graph, program: Program, machine: Machine | None) -> Replaye
     if table is None:
         return None
     try:
-        return _Replay(graph, program, table, machine).run()
+        return ColumnsReplay(graph, program, table, machine).run()
     except Unsure:
         return None
 
@@ -71,18 +71,27 @@ def counted(graph: Graph, program: Program) -> Counted | None:
     if table is None:
         return None
     try:
-        return _Replay(graph, program, table, None).count()
+        return ColumnsReplay(graph, program, table, None).count()
     except Unsure:
         return None
 
 
-class _Replay:
+class ColumnsReplay:
+    """All conditions of a valid program; with `begun` those of a program's beginning."""
+
     def __init__(
-        self, graph: Graph, program: Program, table: Table, machine: Machine | None
+        self,
+        graph: Graph,
+        program: Program,
+        table: Table,
+        machine: Machine | None,
+        *,
+        begun: bool = False,
     ) -> None:
         self.graph, self.program, self.table, self.machine = graph, program, table, machine
+        self.begun = begun
         self.operands = Operands(graph, program, table)
-        self.pairing = Pairing(self.operands)
+        self.pairing = Pairing(self.operands, begun=begun)
         self.homes = Homes(self.operands)
 
     def count(self) -> Counted:
@@ -102,21 +111,22 @@ class _Replay:
         """All that it does. Raises `Unsure`."""
         table, operands = self.table, self.operands
         require(len(table))
-        require(table.step[0] >= 0)
-        require(table.step[-1] < len(self.program.steps))
-        require(table.step[1:] >= table.step[:-1])
+        numbers = np.arange(len(table))
+        require((table.step >= 0) & (table.step < len(self.program.steps)), numbers)
+        require(table.step[1:] >= table.step[:-1], numbers[1:])
         require(all(tensor.elements for tensor in self.graph.tensors.values()))
         require(set(table.operators) <= set(self.graph.index))
         operands.check_boxes()
         stays = self.pairing.stays()
         owners = placed(operands, stays)
         loaded, stored, fetched = self._transfers()
-        self.homes.check()
+        self.homes.check(begun=self.begun)
         self._check_engines()
         self._check_operands()
         macs = self._macs()
         self._check_needs(stays)
-        self._check_written(stays)
+        if not self.begun:
+            self._check_written(stays)
         return Replayed(
             loaded_bytes=loaded,
             stored_bytes=stored,
@@ -135,10 +145,10 @@ class _Replay:
         table, operands = self.table, self.operands
         source = table.first[:-1][(table.kind == LOAD) | (table.kind == STORE)]
         target = source + 1
-        require(operands.root[source] != operands.root[target])
+        require(operands.root[source] != operands.root[target], table.instruction[source])
         out, into = operands.offchip[source], operands.offchip[target]
         reads = np.flatnonzero((table.role == READ) & operands.offchip)
-        require(~operands.offchip[table.role == WRITE])
+        require(~(operands.offchip & (table.role == WRITE)), table.instruction)
         fetched = np.concatenate((source[out & ~into], reads))
         loaded = int(table.size[fetched].sum())
         return loaded, int(table.size[source[into & ~out]].sum()), fetched
@@ -162,17 +172,18 @@ class _Replay:
         names = [memory.name for memory in self.program.memories]
         moves = np.flatnonzero((table.kind == LOAD) | (table.kind == STORE))
         begins = table.first[moves]
-        ways, _ = distinct(
+        ways, which = distinct(
             table.kind[moves],
             table.engine[moves],
             operands.memory[begins],
             operands.memory[begins + 1],
         )
-        for kind, engine, one, other in ways.tolist():
+        for number, (kind, engine, one, other) in enumerate(ways.tolist()):
             make = Load if kind == LOAD else Store
             source, target = (Region(names[memory], None, 0) for memory in (one, other))
             item = make(0, Piece("", ()), source, target, table.engines[engine])
-            require(not engines.fault(item))
+            if engines.fault(item):
+                raise Unsure(int(moves[which == number].min()))
         for engine in np.unique(table.engine[table.kind == COMPUTE]).tolist():
             require(not engines.fault(Compute(0, "", (), (), 0, engine=table.engines[engine])))
 
@@ -188,7 +199,9 @@ class _Replay:
                 number, tensor = divmod(pair, len(table.tensors))
                 op = self._operator(number)
                 names = op.outputs if role == WRITE else (*op.inputs, *op.parameters)
-                require(table.tensors[tensor] in names)
+                if table.tensors[tensor] not in names:
+                    odd = (operator == number) & (table.tensor[rows] == tensor)
+                    raise Unsure(int(table.instruction[rows[odd]].min()))
 
     def _operator(self, number: int) -> Operator:
         return self.graph.operators[self.graph.index[self.table.operators[number]]]
@@ -217,7 +230,7 @@ class _Replay:
             shares.append(share)
         macs = np.zeros(len(table), np.int64)
         np.add.at(macs, at, np.array(shares, np.int64)[which])
-        require(table.macs == macs)
+        require(table.macs == macs, np.arange(len(table)))
         return sum(macs.tolist())
 
     def _check_needs(self, stays: Stays) -> None:
@@ -304,10 +317,11 @@ class _Covers:
         key = instruction * len(table.tensors) + tensor
         first = np.searchsorted(self.key, key)
         counts = np.searchsorted(self.key, key, side="right") - first
-        require(counts > 0)
+        require(counts > 0, instruction)
         if counts.sum() > MANY_PAIRS * (len(key) + counts.max(initial=0)):
             other = ~self._is_read(key, start, stop)
             key, start, stop = key[other], start[other], stop[other]
+            instruction = instruction[other]
             first, counts = first[other], counts[other]
         group = np.repeat(np.arange(len(key)), counts)
         begins = np.cumsum(counts) - counts
@@ -330,4 +344,5 @@ class _Covers:
             boxes = joined_boxes(boxes_of(low[these], high[these], rank))
             at = left[odd : odd + 1]
             (box,) = boxes_of(start[at], stop[at], rank)
-            require(not uncovered(box, boxes))
+            if uncovered(box, boxes):
+                raise Unsure(int(instruction[left[odd]]))

@@ -31,8 +31,9 @@ class Stays:
 
     `place` is the row that places a piece, `begin` and `end` are times (`PHASES` an instruction;
     `FOREVER` where it stays), `complete` the time at which all its parts are there (`begin` where
-    it is made at once), `wide` its bytes until then. `of` has the stay of each row, -1 for none;
-    `adds` the rows that add a part, each with whether it is the `last` of its stay.
+    it is made at once, `FOREVER` where some are to come), `wide` its bytes until then. `of` has the
+    stay of each row, -1 for none; `adds` the rows that add a part, each with whether it is the
+    `last` of its stay.
     """
 
     place: Numbers
@@ -46,10 +47,13 @@ class Stays:
 
 
 class Pairing:
-    """Pairs placings, uses and releases. Raises `Unsure` where they do not pair."""
+    """Pairs placings, uses and releases. Raises `Unsure` where they do not pair.
 
-    def __init__(self, operands: Operands) -> None:
-        self.operands, self.table = operands, operands.table
+    `begun`: only the beginning of a program is there, and parts of pieces may still be to come.
+    """
+
+    def __init__(self, operands: Operands, *, begun: bool = False) -> None:
+        self.operands, self.table, self.begun = operands, operands.table, begun
 
     @cached_property
     def made(self) -> Numbers:
@@ -101,11 +105,11 @@ class Pairing:
         """All stays of a program."""
         table, operands = self.table, self.operands
         role, wide = table.role, self.wide_bytes()
-        require((table.size == wide) | (role == PART))
-        held = operands.addressed
-        require(~held | (table.offset >= 0))
-        require(held | ((table.offset < 0) & ~table.freed))
-        require(held | ((role != WRITE) & (role != ENDED)) | (role == PART))
+        at, held = table.instruction, operands.addressed
+        require((table.size == wide) | (role == PART), at)
+        require(~held | (table.offset >= 0), at)
+        require(held | ((table.offset < 0) & ~table.freed), at)
+        require(held | ((role != WRITE) & (role != ENDED)) | (role == PART), at)
         ended = held & ((role == ENDED) | table.freed)
         uses = np.flatnonzero(held & (role != ENDED))
         phase = np.where((role[uses] == WRITE) | (role[uses] == TARGET), 2, 0)
@@ -119,15 +123,16 @@ class Pairing:
         placing = ~ending & ((role[row] == WRITE) | (role[row] == TARGET))
         begins = np.ones(len(row), np.bool_)
         begins[1:] = (key[1:] != key[:-1]) | ending[:-1]
-        require(placing[begins])
+        at = table.instruction[row]
+        require(placing[begins], at[begins])
         parts = self.parted | self.summed
         again = placing & ~begins
-        require(parts[row[again]])
-        require(placing[:-1][again[1:]])
+        require(parts[row[again]], at[again])
+        require(placing[:-1][again[1:]], at[1:][again[1:]])
         stay = np.cumsum(begins) - 1
         first = np.flatnonzero(begins)
         place = row[first]
-        require(parts[place[stay[again]]])
+        require(parts[place[stay[again]]], at[again])
         self._check_places(row, place[stay])
         of = np.full(len(role), -1, np.int64)
         of[row[~ending]] = stay[~ending]
@@ -136,12 +141,15 @@ class Pairing:
         last[:-1] &= ~again[1:]
         end = np.full(len(place), FOREVER, np.int64)
         end[stay[ending]] = time[ending]
+        used = np.zeros(len(place), np.bool_)
+        used[stay[~placing]] = True
+        done = self._complete(row[placing], stay[placing], place)
+        require(done | (self.begun & ~used))
         complete = time[first].copy()
-        complete[stay[last]] = time[last]
+        complete[stay[last]] = np.where(done[stay[last]], time[last], FOREVER)
         adds, lasts = np.zeros(len(role), np.bool_), np.zeros(len(role), np.bool_)
         adds[row[again]] = True
-        lasts[row[last]] = True
-        self._check_complete(row[placing], stay[placing], place)
+        lasts[row[last]] = done[stay[last]]
         inorder = np.argsort(time[first], kind="stable")
         back = np.empty_like(inorder)
         back[inorder] = np.arange(len(inorder))
@@ -167,31 +175,33 @@ class Pairing:
             own = operands.own_bytes[row[other]]
             here, there = operands.spans(row[other], own), operands.spans(place[other], own)
             require(len(here.row) == len(there.row) == len(other))
-            require(here.start == there.start)
+            require(here.start == there.start, self.table.instruction[row[other]])
 
-    def _check_complete(self, row: Numbers, stay: Numbers, place: Numbers) -> None:
-        """The parts of each piece are all of it, once."""
-        table = self.table
+    def _complete(self, row: Numbers, stay: Numbers, place: Numbers) -> Flags:
+        """By stay: whether the parts of its piece are all of it, once."""
+        table, done = self.table, np.ones(len(place), np.bool_)
         parted = self.parted[row]
         require(parted == self.parted[place[stay]])
         if parted.any():
             some, group = np.unique(stay[parted], return_inverse=True)
             part, whole = self.made[row[parted]], place[some]
             low, high = table.start[whole], table.stop[whole]
-            require(tiled(group, table.start[part], table.stop[part], len(some), low, high))
+            done[some] = tiled(group, table.start[part], table.stop[part], len(some), low, high)
         summed = self.summed[row]
         require(summed == self.summed[place[stay]])
         if summed.any():
             some, group = np.unique(stay[summed], return_inverse=True)
-            channels = self._channels()[table.operator[table.instruction[place[some]]]]
+            channels = self.channels[table.operator[table.instruction[place[some]]]]
             sums = table.sums[table.instruction[row[summed]]]
             require((sums[:, 0] >= 0) & (sums[:, 0] < sums[:, 1]))
             require((channels > 0) & (channels < 1 << 31))
             require(sums[:, 1] <= channels[group])
             low, high = np.zeros((len(some), 1), np.int64), channels[:, None]
-            require(tiled(group, sums[:, :1], sums[:, 1:], len(some), low, high))
+            done[some] = tiled(group, sums[:, :1], sums[:, 1:], len(some), low, high)
+        return done
 
-    def _channels(self) -> Numbers:
+    @cached_property
+    def channels(self) -> Numbers:
         """By operator: how many channels it sums over, 0 where it cannot do so in parts."""
         graph = self.operands.graph
         ops = [graph.operators[graph.index[name]] for name in self.table.operators]
