@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.backends.int8 import execute_int8, random_net
+from planners.backends.int8.random_net import random_net
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
@@ -25,6 +25,7 @@ from planners.overlap.place.padding import placed_anew, segments
 from planners.overlap.planner import LayoutOffer, finished
 from tests.backends.c.test_code import COMPILER, needs_compiler, runs_right
 from tests.backends.int8.test_int8_plans import pruned
+from tests.backends.int8_pool.execute import execute_int8
 from tests.cases import cases
 from tests.overlap.random_nets import random_net as some_net
 from tests.overlap.small_nets import Builder, chained

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import planners as sp
-from planners.backends.int8 import execute_int8
-from planners.backends.int8 import random_net as random_net_of
+from planners.backends.int8.random_net import random_net as random_net_of
 from planners.core.program import Compute
 from planners.core.progress import Clock
 from planners.overlap.emit.saved import layout_of
 from planners.overlap.order.orders import all_distances
 from planners.overlap.search.coarse import Coarse, steps_of
+from tests.backends.int8_pool.execute import execute_int8
 from tests.cases import cases
 from tests.importers.few_blocks import FEW, few_blocks
 from tests.overlap.byte_ring import runs_right

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 import planners as sp
-from planners.backends.int8 import execute_int8, random_inputs, random_net, run_layout
-from planners.backends.int8.runner import PoolRunner
+from planners.backends.int8.random_net import random_net
+from planners.backends.int8.reference import random_inputs
 from planners.core.details.pool import Form, KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.records import plain, read
 from tests.backends.int8.int8_layers import block_distance, bottleneck, fused, layer
+from tests.backends.int8_pool.execute import execute_int8
+from tests.backends.int8_pool.run import run_layout
+from tests.backends.int8_pool.runner import PoolRunner
 
 FORMS: tuple[Form, ...] = ("line", "window", "columns", "tile")
 

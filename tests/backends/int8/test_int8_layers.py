@@ -7,8 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from planners.backends.int8 import execute_int8, random_net
+from planners.backends.int8.random_net import random_net
 from tests.backends.int8.int8_layers import LAYERS, layer, overlapped
+from tests.backends.int8_pool.execute import execute_int8
 
 SEEDS = range(40)
 

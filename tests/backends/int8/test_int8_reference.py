@@ -10,8 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planners.backends.int8 import QOp, random_inputs, random_net, run_reference
-from planners.backends.int8.net import fixed_point, scaled
+from planners.backends.int8.net import QOp, fixed_point, scaled
+from planners.backends.int8.random_net import random_net
+from planners.backends.int8.reference import random_inputs, run_reference
 from planners.core.errors import BadInput
 from tests.backends.int8.int8_layers import convolution, layer, linear, pool
 

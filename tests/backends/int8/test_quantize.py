@@ -9,20 +9,16 @@ from torch import nn
 from torch.nn import functional
 
 import planners as sp
-from planners.backends.int8 import (
-    QNet,
-    execute_int8,
-    quantize,
-    random_net,
-    run_reference,
-    to_int8,
-    to_real,
-)
+from planners.backends.int8.net import QNet
+from planners.backends.int8.quantize import quantize
+from planners.backends.int8.random_net import random_net
+from planners.backends.int8.reference import run_reference, to_int8, to_real
 from planners.catalogue import build
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.importers.torch.source_model import SourceModel
 from tests.backends.int8.test_int8_forms import apart
+from tests.backends.int8_pool.execute import execute_int8
 
 
 def errors(net: QNet, module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> dict[str, float]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from planners.backends.int8.net import QNet
 from planners.backends.int8.reference import random_inputs, run_reference
-from planners.backends.int8.run import run_layout
 from planners.core.details.pool import PoolLayout
+from tests.backends.int8_pool.run import run_layout
 
 Bytes = NDArray[np.int8]
 

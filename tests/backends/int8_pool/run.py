@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planners.backends.int8.geometry import stored_shape
-from planners.backends.int8.kernels import Kernel, kernel
 from planners.backends.int8.net import QNet
-from planners.backends.int8.pool import BytePool
 from planners.backends.int8.reference import checked
-from planners.backends.int8.runner import PoolRunner
-from planners.backends.int8.tiles import run_tiles
-from planners.backends.int8.windows import raster, run_windows
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
+from tests.backends.int8_pool.kernels import Kernel, kernel
+from tests.backends.int8_pool.pool import BytePool
+from tests.backends.int8_pool.runner import PoolRunner
+from tests.backends.int8_pool.tiles import run_tiles
+from tests.backends.int8_pool.windows import raster, run_windows
 
 Bytes = NDArray[np.int8]
 

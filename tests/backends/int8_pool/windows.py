@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 
 from planners.backends.int8.geometry import Image, WindowPixels
-from planners.backends.int8.kernels import Joined, Kernel
-from planners.backends.int8.pool import PixelPlaces, PixelWindow, Whole
-from planners.backends.int8.runner import PoolRunner
 from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
+from tests.backends.int8_pool.kernels import Joined, Kernel
+from tests.backends.int8_pool.pool import PixelPlaces, PixelWindow, Whole
+from tests.backends.int8_pool.runner import PoolRunner
 
 
 def raster(target: Image) -> Iterator[tuple[int, int]]:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planners.backends.int8.geometry import WindowPixels
-from planners.backends.int8.kernels import Joined, Kernel, part_of, pixel
 from planners.backends.int8.net import finished, scaled
-from planners.backends.int8.pool import BytePool, PixelPlaces, PixelRing, Whole
-from planners.backends.int8.runner import PoolRunner
-from planners.backends.int8.windows import raster, split, window_place, write_window
 from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
+from tests.backends.int8_pool.kernels import Joined, Kernel, part_of, pixel
+from tests.backends.int8_pool.pool import BytePool, PixelPlaces, PixelRing, Whole
+from tests.backends.int8_pool.runner import PoolRunner
+from tests.backends.int8_pool.windows import raster, split, window_place, write_window
 
 SUM_BYTES = 4
 Integers = NDArray[np.int64]
