@@ -1,7 +1,7 @@
 """The benchmarks by name: which there are, and one of them run.
 
-    python benchmarks/run.py
-    python benchmarks/run.py NAME [OPTION...]
+python benchmarks/run.py
+python benchmarks/run.py NAME [OPTION...]
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planners.audits.foreign import ForeignPlan
     from planners.audits.verdict.audit import Audit
     from planners.core.backends import Code, StreamedRun
-    from planners.simulator.execute import Execution
+    from planners.executor.execute import Execution
     from planners.simulator.simulate import Trace
 
 
@@ -188,10 +188,10 @@ def execute(
     Raises `InvalidPlan` where the program is wrong, `BadInput` where the model is not available:
     graphs of ONNX files are not executed.
     """
-    from planners.simulator.execute import execute as run
+    from planners.executor.execute import execute as run
 
     if "tflite" in plan.graph.source and isinstance(module, (str, Path)):
-        from planners.simulator.execute_tflite import execute_tflite
+        from planners.executor.tflite import execute_tflite
 
         return execute_tflite(plan, module, inputs, seed=seed)
     if module is None or {"onnx", "tflite"} & plan.graph.source.keys():

@@ -44,22 +44,22 @@ LIBRARY: Mapping[str, set[str]] = {
     "importers": {"core"},
     "catalogue": {"importers", "core"},
     "allocation": {"core"},
-    "simulator": {"core"},  # `EXECUTE` reaches importers
+    "simulator": {"core"},
+    "executor": {"simulator", "importers", "core"},
     "constraints": {"simulator", "core"},  # whether a plan keeps them is seen by replaying it
     **dict.fromkeys(PLANNERS, BELOW_PLANNERS),
     **dict.fromkeys(SEVERAL, BELOW_PLANNERS | {*PLANNERS}),
     # They run the plans of planners; what calls them is in `planners.core.backends`.
-    "backends": BELOW_PLANNERS | {*PLANNERS, "importers", "catalogue"},
+    "backends": BELOW_PLANNERS | {*PLANNERS, "executor", "importers", "catalogue"},
     **dict.fromkeys(
         ("study", "audits", "assignments"),
-        BELOW_PLANNERS | {*PLANNERS, *SEVERAL, "importers", "catalogue"},
+        BELOW_PLANNERS | {*PLANNERS, *SEVERAL, "executor", "importers", "catalogue"},
     ),
 }
 LIBRARY |= {"plots": {"study", "simulator", "core"}}
 LIBRARY |= {"api": {*LIBRARY} - {"backends"}}
 LIBRARY |= {"papers": {*LIBRARY} - {"backends"}}
 LIBRARY |= {"cli": {*LIBRARY} - {"backends"}}
-EXECUTE = "planners/simulator/execute"
 
 APP = (
     *("__init__", "model", "stories", "kinds", "jobs", "session", "widgets", "views", "outputs"),
@@ -336,7 +336,6 @@ def test_the_arrows_of_the_library_point_one_way() -> None:
         f"{a} imports {b}"
         for a, b in sorted(inside("planners").edges)
         if wing(a) != wing(b) and wing(b) not in LIBRARY[wing(a)]
-        if not (a.startswith(EXECUTE) and wing(b) == "importers")
     ]
     assert back == []
 
@@ -377,7 +376,7 @@ def test_torch_is_imported_only_where_models_are_read_or_executed() -> None:
     allowed = (
         "planners/importers/",
         "planners/catalogue/",
-        "planners/simulator/execute",
+        "planners/executor/",
         "planners/backends/disk/",
         "planners/backends/executorch/",
     )

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import planners as sp
 from planners.cli.main import app
+from planners.executor.tflite import execute_tflite
 from planners.importers.tflite.kernels import fixed_point
 from planners.importers.tflite.source_model import TfliteModel
-from planners.simulator.execute_tflite import execute_tflite
 from tests.audits.cure.networks import NETWORKS, SAME, SIDES, VALID, Int8Net
 from tests.importers.tflite_models import TfliteWriter
 

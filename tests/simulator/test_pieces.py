@@ -11,8 +11,8 @@ import torch
 import planners as sp
 from planners.core.program import Compute, Load, Piece
 from planners.core.program_json import program_from_json, program_to_json
+from planners.executor.execute import execute
 from planners.simulator.check import replay
-from planners.simulator.execute import execute
 from planners.simulator.timing import schedule
 from tests.simulator.programs import (
     EXAMPLES,

@@ -17,9 +17,9 @@ from planners.core.access import needs, reduced
 from planners.core.plan import Plan
 from planners.core.program import Compute, Instruction, Operand, Piece, Release, Store
 from planners.core.program_json import program_from_json, program_to_json
+from planners.executor.execute import execute
 from planners.simulator.check import replay
 from planners.simulator.energy import energy
-from planners.simulator.execute import execute
 from planners.simulator.timing import schedule
 from tests.simulator.programs import plan_of
 from tests.simulator.summed import SummedLayers

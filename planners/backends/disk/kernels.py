@@ -13,8 +13,8 @@ from planners.core.boxes import within
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box, whole
+from planners.executor.parts import compute_part
 from planners.importers.torch.source_model import SourceModel
-from planners.simulator.execute_parts import compute_part
 from planners.streaming.place.activations import last_uses
 
 

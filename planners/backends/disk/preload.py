@@ -16,7 +16,7 @@ from planners.backends.disk.weights import starts_of
 from planners.core.boxes import within
 from planners.core.graph import Graph
 from planners.core.program import whole
-from planners.simulator.execute import eager, frozen
+from planners.executor.execute import eager, frozen
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from planners.backends.disk.weights import starts_of
 from planners.core.backends import StreamedRun
 from planners.core.errors import BadInput
 from planners.core.plan import Plan
+from planners.executor.execute import frozen
 from planners.importers.torch.given import example
 from planners.importers.torch.source_model import SourceModel
-from planners.simulator.execute import frozen
 
 GRACE_S = 2.0
 """Seconds that a thread is waited for when a run has failed."""

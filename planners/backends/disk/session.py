@@ -15,8 +15,8 @@ from planners.backends.disk.write import write_weights
 from planners.catalogue import build
 from planners.core.backends import StreamedRun
 from planners.core.plan import Plan
+from planners.executor.execute import eager, frozen
 from planners.importers.torch.given import example
-from planners.simulator.execute import eager, frozen
 
 
 def stream_model(

@@ -14,8 +14,8 @@ from planners.core.boxes import within
 from planners.core.errors import BadInput
 from planners.core.plan import Plan
 from planners.core.program import whole
+from planners.executor.arena import checked, held_dtype
 from planners.importers.torch.source_model import SourceModel
-from planners.simulator.execute_arena import checked, held_dtype
 
 
 def write_weights(

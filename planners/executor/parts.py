@@ -16,9 +16,9 @@ from torch.nn import functional
 from planners.core.access import BINARY, UNARY, detailed, is_local, needs
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box
+from planners.executor.calls import compute_calls
+from planners.executor.windows import WINDOWS, PaddedWindow, Unknown, by_name
 from planners.importers.torch.source_model import SourceModel
-from planners.simulator.execute_calls import compute_calls
-from planners.simulator.execute_windows import WINDOWS, PaddedWindow, Unknown, by_name
 
 Fetch: TypeAlias = Callable[[str, Box], torch.Tensor]
 

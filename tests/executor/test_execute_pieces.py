@@ -19,7 +19,7 @@ from planners.core.program import (
     Store,
     whole,
 )
-from planners.simulator.execute import execute
+from planners.executor.execute import execute
 from tests.simulator.programs import HOST, plan_of
 
 

@@ -111,7 +111,7 @@ def test_a_module_of_ones_own_with_structured_outputs() -> None:
 def test_a_wrong_address_spoils_the_result_even_if_nothing_checked_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import planners.simulator.execute as executor
+    import planners.executor.execute as executor
 
     module, inputs = Branches().eval(), (torch.randn(4, 6), torch.randn(4, 6))
     plan = sp.plan(sp.from_torch(module, inputs), budget="MP")

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from planners.core.program import Box
-from planners.simulator.execute_parts import compute_part
+from planners.executor.parts import compute_part
 from tests.core.moved import MOVED, padded
 from tests.core.test_access import SPECIAL, Case, broadcasts, cut, windows
 from tests.importers.once import ExportedOnce

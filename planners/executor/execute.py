@@ -34,12 +34,12 @@ from planners.core.program import (
     piece_bytes,
     whole,
 )
+from planners.executor.arena import Arena, ByteFormat, HostCopy, torch_type
+from planners.executor.float64 import Float64Errors, Float64Run, tensors_in
+from planners.executor.parts import Fetch, add_part, compute_part, finish_sum
 from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.source_model import SourceModel
 from planners.simulator.check import CheckReport, replay
-from planners.simulator.execute_arena import Arena, ByteFormat, HostCopy, torch_type
-from planners.simulator.execute_float64 import Float64Errors, Float64Run, tensors_in
-from planners.simulator.execute_parts import Fetch, add_part, compute_part, finish_sum
 
 MANY = 5_000
 SMALL_MACS = 1_000_000

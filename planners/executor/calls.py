@@ -16,8 +16,8 @@ from planners.core.access import read_boxes
 from planners.core.graph import Graph, Operator, Part
 from planners.core.program import Box
 from planners.core.relations import axis_groups, boxes
+from planners.executor.windows import PaddedWindow, Unknown, by_name
 from planners.importers.torch.source_model import SourceModel
-from planners.simulator.execute_windows import PaddedWindow, Unknown, by_name
 
 
 def compute_calls(

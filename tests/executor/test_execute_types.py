@@ -11,7 +11,7 @@ import torch
 
 import planners as sp
 from planners.core.program import AddressSpace, Memory, Operand, Piece, Region
-from planners.simulator.execute_arena import Arena, ByteFormat
+from planners.executor.arena import Arena, ByteFormat
 from planners.simulator.memories import onchip_bytes
 from tests.simulator.programs import plan_of
 from tests.simulator.summed import SummedLayers

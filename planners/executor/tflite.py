@@ -16,11 +16,11 @@ from planners.core.garbage import no_collection
 from planners.core.graph import Operator
 from planners.core.plan import Plan
 from planners.core.program import Box, Compute, whole
+from planners.executor.arena import torch_type
+from planners.executor.execute import Execution, Made, ProgramRunner, differences
+from planners.executor.parts import Fetch
 from planners.importers.tflite.source_model import TfliteModel
 from planners.simulator.check import replay
-from planners.simulator.execute import Execution, Made, ProgramRunner, differences
-from planners.simulator.execute_arena import torch_type
-from planners.simulator.execute_parts import Fetch
 
 BESIDE = "the file run in whole tensors"
 
