@@ -35,7 +35,7 @@ from typing import Any
 import planners as sp
 from planners.audits.foreign import ForeignPlan, conflicts
 from planners.audits.readers.pte import UNWRITTEN
-from planners.audits.readers.table import write_table
+from planners.audits.readers.reading import write_table
 from planners.audits.verdict.audit import Audit
 
 PACKAGES = ("executorch==1.5.1", "torchao==0.18.0", "ruamel.yaml", "tabulate")

@@ -85,9 +85,8 @@ def least_of(run: Any) -> Any:
 def preloaded(model: str, folder: Path, repeats: int, threads: int) -> dict[str, Any]:
     """The same network with all weights in memory."""
     from planners.backends.disk.layout import layout_of
-    from planners.backends.disk.memory import Growth
     from planners.backends.disk.preload import preload
-    from planners.backends.disk.run import torch_threads
+    from planners.backends.disk.run import Growth, torch_threads
 
     graph = load(model)
     module, inputs = empty(graph)

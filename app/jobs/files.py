@@ -17,8 +17,8 @@ from app.model.sizes import plain_shape
 from app.model.upload_store import KNOWN, MOST_BYTES, PLANS, path_of
 from planners.audits.verdict.audit import Audit
 from planners.core.element_types import Width
+from planners.core.files import is_page, plan_text_in
 from planners.core.graph import FORMAT as GRAPH
-from planners.core.pages import is_page, plan_text_in
 from planners.core.plan import FORMAT as PLAN
 
 OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"

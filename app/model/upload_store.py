@@ -25,7 +25,7 @@ from planners.audits.readers.pte import SIGN_AT as PTE_SIGN_AT
 from planners.audits.readers.vela import SIGN as VELA_SIGN
 from planners.audits.readers.xla import SIGN as XLA_SIGN
 from planners.catalogue.cache import directory
-from planners.core.pages import is_page
+from planners.core.files import is_page
 from planners.core.units import format_bytes
 from planners.importers.registry import FORMATS, format_of, format_of_text, hinted, signed, titles
 

@@ -2,18 +2,190 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from planners.allocation import cp_sat, heuristics
 from planners.allocation.aligned import Settled, by_themselves, settle_aligned
-from planners.allocation.crowded import crowded_first, large_first
-from planners.allocation.explain import overload, shrink
+from planners.allocation.heuristics import Offsets, neighbours, place
 from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.problem.model import Lifetime, Packing, live_peak
 from planners.allocation.skyline import search as skyline
 from planners.core.errors import BadInput
 from planners.core.progress import Clock
+
+# ---- A core first: most of a network leaves room to spare, and only some of it is a puzzle -------
+# The blocks that live where memory is nearly full, or those that are large, are packed alone;
+# what is left is then placed around them. If that fails the core grows. A core that cannot be
+# packed proves that nothing can.
+
+SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+PARTS = (64, 256, 1024, 4096)  # of the capacity: what is not smaller than one of them is large
+FULL = 0.95  # of all room: with less than that to spare the small ones find none around the large
+
+Solve = Callable[[Instance], tuple[bool | None, Offsets]]
+
+
+def crowded_first(instance: Instance, solve: Solve) -> tuple[bool | None, Offsets]:
+    """Pack cores of growing size with `solve`, and the rest around them.
+
+    True with offsets, False where a core is proved not to fit, None where nothing was settled.
+    """
+    loads = instance.loads()
+    pile = [max(loads[a:b]) for a, b in zip(instance.start, instance.stop, strict=True)]
+    near, tried = neighbours(instance.start, instance.stop), 0
+    for share in SHARES:
+        core = [b for b in range(len(instance)) if pile[b] >= share * instance.capacity]
+        if len(core) == tried or len(core) == len(instance):
+            continue
+        tried = len(core)
+        fits, fixed = _pack_core(instance, core, solve)
+        if not fits:
+            return fits, []
+        offsets = _around(instance, near, fixed, lambda b: (-pile[b], -instance.size[b]))
+        if offsets is not None:
+            return True, offsets
+    return None, []
+
+
+def large_first(instance: Instance, solve: Solve) -> tuple[bool | None, Offsets]:
+    """Pack the large blocks with `solve`, in no more than their load if they can be, and the rest.
+
+    A training step has a thousand tensors of a few bytes beside those that fill the memory. True,
+    False and None as `crowded_first` has them.
+    """
+    start, stop, size = instance.start, instance.stop, instance.size
+    if sum(instance.loads()) > FULL * instance.capacity * instance.sections:
+        return None, []
+    near, tried = neighbours(start, stop), 0
+    for part in PARTS:
+        core = [b for b in range(len(instance)) if size[b] * part >= instance.capacity]
+        if len(core) == tried or len(core) == len(instance):
+            continue
+        tried = len(core)
+        fits, fixed = _pack_core(_at_load(instance, core), core, solve)
+        if not fits:
+            fits, fixed = _pack_core(instance, core, solve)
+        if not fits:
+            return fits, []
+        offsets = _around(instance, near, fixed, lambda b: (-size[b], start[b] - stop[b], start[b]))
+        if offsets is not None:
+            return True, offsets
+    return None, []
+
+
+def _at_load(instance: Instance, core: Sequence[int]) -> Instance:
+    """With no more capacity than these blocks need at once."""
+    loads = [0] * (instance.sections + 1)
+    for b in core:
+        loads[instance.start[b]] += instance.size[b]
+        loads[instance.stop[b]] -= instance.size[b]
+    return replace(instance, capacity=max(accumulate(loads)))
+
+
+def _around(
+    instance: Instance,
+    near: Sequence[Sequence[int]],
+    fixed: Mapping[int, int],
+    rank: Callable[[int], tuple[int, ...]],
+) -> Offsets | None:
+    """The blocks that are not `fixed` put down by `rank`; None where they stick out."""
+    rest = sorted(set(range(len(instance))) - set(fixed), key=rank)
+    for best_fit in (False, True):
+        offsets = place(instance, near, rest, best_fit, fixed)
+        if instance.extent(offsets) <= instance.capacity:
+            return offsets
+    return None
+
+
+def _pack_core(
+    instance: Instance, core: Sequence[int], solve: Solve
+) -> tuple[bool | None, dict[int, int]]:
+    lifetimes = [
+        Lifetime(str(b), instance.start[b], instance.stop[b], instance.size[b]) for b in core
+    ]
+    fixed: dict[int, int] = {}
+    for part in reduce(lifetimes, instance.capacity):
+        fits, offsets = solve(part)
+        if not fits:
+            return fits, {}
+        fixed |= {int(name): at for name, at in part.in_bytes(offsets).items()}
+    return True, fixed
+
+
+# --------------------------------------------------------------------------------------------------
+
+# ---- Why nothing fits: a small set of lifetimes that by themselves do not ------------------------
+
+TRIAL_S = 0.5  # a subset that takes longer to settle than this counts as one that fits
+
+
+def overload(lifetimes: Sequence[Lifetime], time: int, capacity_bytes: int) -> tuple[str, ...]:
+    """Lifetimes live at `time` that together exceed the capacity; without any one they fit."""
+    live = sorted(
+        (item for item in lifetimes if item.lower <= time < item.upper),
+        key=lambda item: -item.size_bytes,
+    )
+    excess = sum(item.size_bytes for item in live) - capacity_bytes
+    needed = []
+    for item in reversed(live):  # the smallest go first, as long as an excess remains
+        if item.size_bytes < excess:
+            excess -= item.size_bytes
+        else:
+            needed.append(item.id)
+    return tuple(reversed(needed))
+
+
+def shrink(
+    lifetimes: Sequence[Lifetime], conflict: Sequence[str], capacity_bytes: int, clock: Clock
+) -> tuple[str, ...]:
+    """A subset of `conflict` that is proved not to fit either, by leaving out ever smaller runs.
+
+    Minimal (nothing more can be left out) if time allows and no trial takes longer than TRIAL_S.
+    Deletion filtering, in runs as in delta debugging (Zeller and Hildebrandt, 2002).
+    """
+    names = set(conflict)
+    kept = sorted((item for item in lifetimes if item.id in names), key=lambda item: item.lower)
+    run = max(1, len(kept) // 2)
+    while True:
+        before = len(kept)
+        kept = _leave_out_runs(kept, run, capacity_bytes, clock)
+        if clock.expired() or (run == 1 and len(kept) == before):
+            return tuple(item.id for item in kept)
+        run = max(1, min(run, len(kept)) // 2)
+
+
+def _leave_out_runs(
+    kept: list[Lifetime], run: int, capacity_bytes: int, clock: Clock
+) -> list[Lifetime]:
+    at = 0
+    while at < len(kept) and not clock.expired():
+        core = _core(kept[:at] + kept[at + run :], capacity_bytes, clock.part(TRIAL_S))
+        if core is None:
+            at += run
+        else:
+            kept = [item for item in kept if item.id in core]
+    return kept
+
+
+def _core(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock) -> set[str] | None:
+    """The lifetimes of a part in time that is proved not to fit, or None."""
+    for instance in reduce(lifetimes, capacity_bytes):
+        if _proved_infeasible(instance, clock):
+            return set(instance.ids)
+    return None
+
+
+def _proved_infeasible(instance: Instance, clock: Clock) -> bool:
+    if max(instance.loads()) > instance.capacity:
+        return True
+    if heuristics.list_placement(instance, clock) is not None:
+        return False
+    return skyline.solve(instance, clock)[0] is False
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

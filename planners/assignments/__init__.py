@@ -1,8 +1,7 @@
 """Ten tasks for a course, answered by hand or with a planner, and judged byte by byte."""
 
 from planners.assignments.assignment import Exercise, Goal, Judgement
-from planners.assignments.judge import judge
-from planners.assignments.results import judge_folder
+from planners.assignments.judge import judge, judge_folder
 from planners.assignments.solutions import solution
 from planners.assignments.ten import assignment, assignments
 

@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from planners.audits.foreign import ForeignPlan, ForeignTensor, conflicts
-from planners.audits.names import Names
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.machine import Machine, with_scratchpad
@@ -30,6 +29,22 @@ from planners.core.program import (
 )
 from planners.core.progress import Clock
 from planners.simulator.account import account
+
+# ---- Names that are each given once --------------------------------------------------------------
+
+
+class Names:
+    """Names in use: of those that come again each gets its number."""
+
+    def __init__(self) -> None:
+        self.count: dict[str, int] = {}
+
+    def new(self, name: str) -> str:
+        count = self.count[name] = self.count.get(name, 0) + 1
+        return name if count == 1 else self.new(f"{name} #{count}")
+
+
+# --------------------------------------------------------------------------------------------------
 
 SHOWN_AS = "an allocation: tensors where they lie, without arithmetic and weights"
 

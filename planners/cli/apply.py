@@ -36,8 +36,7 @@ def apply(
     Weights, operators and quantisation stay byte for byte the same; the runtime follows the plan
     as it is. Without --overlap nothing lies over anything that is still to be read.
     """
-    from planners.audits.cure.plan_c import plan_c
-    from planners.audits.cure.tflm import planned, written
+    from planners.audits.cure.tflm import plan_c, planned, written
 
     require_distinct([model], {"--out": out, "--c": c_file})
     with Reporter(f"placing {model.name}"):

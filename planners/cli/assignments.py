@@ -16,7 +16,7 @@ from planners.assignments import (
     judge_folder,
     solution,
 )
-from planners.assignments.results import as_csv
+from planners.assignments.judge import as_csv
 from planners.cli.app import AsJson, app
 from planners.cli.output import CommandAnswer, Reporter
 from planners.core.errors import BadInput

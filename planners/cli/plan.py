@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,14 +27,157 @@ from planners.cli.options import (
     say_what_weights_do,
     weights_given,
 )
-from planners.cli.output import CommandAnswer, Reporter, print_table, with_notes
-from planners.cli.plan_table import groups_fact, overlap_fact, planning_table, streaming_fact
+from planners.cli.output import CommandAnswer, Reporter, print_table, size_text, with_notes
 from planners.cli.planner_options import options_for, with_planner_options
 from planners.core.caveats import caveats
-from planners.core.registry import DEFAULT
+from planners.core.plan import Plan
+from planners.core.records import plain
+from planners.core.registry import DEFAULT, FUSION
+from planners.core.units import format_bytes
 from planners.core.weights import COUNTED
 from planners.simulator.bugs import bugs_explained
 from planners.study.budgets import resolve_budget
+
+# ---- A plan for people and as facts: what it is for, how good it is proven to be, what it costs --
+
+
+def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
+    """A plan for people: what it is for, how good it is proven to be, and what it costs."""
+    claims = plan.claims
+    proof = {
+        "optimal": "proven optimal",
+        "feasible": f"within {plan.gap:.2%} of the bound",
+    }[claims.status]
+    if plan.details.latency:
+        proof = f"latency {proof}"
+    if plan.details.best:
+        proof = plan.details.best.words
+    facts = {
+        "model": f"{row['model']} ({row['operators']} operators, {plan.graph.granularity})",
+        "planner": f"{plan.planner}: {claims.solver}",
+        "budget": size_text(plan.budget_bytes),
+        "status": f"{claims.status}: {proof}",
+        **_objective(plan),
+        "compulsory traffic": size_text(claims.compulsory_bytes),
+        "peak": size_text(claims.peak_bytes),
+        "extent": size_text(claims.extent_bytes),
+        "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {_machine(plan)}{_over_floor(row)}",
+        "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
+        **_streaming_lines(plan),
+        **_overlap_lines(plan),
+        "planned in": f"{claims.plan_s:.3f} s",
+    }
+    return "\n".join([print_table(facts), *plan.notes, *_group_lines(plan)])
+
+
+def _machine(plan: Plan) -> str:
+    ideal = plan.machine.is_ideal and plan.times is None
+    return f"{plan.machine.name}, an ideal machine" if ideal else plan.machine.name
+
+
+def _over_floor(row: Mapping[str, Any]) -> str:
+    """How far a plan's latency is above what no plan of its problem takes less than."""
+    floor, took = row["latency_floor_s"], row["makespan_s"]
+    if not floor:
+        return ""
+    return f", {max(0.0, took / floor - 1):.1%} above its floor of {floor * 1e3:.4g} ms"
+
+
+def groups_fact(plan: Plan) -> dict[str, Any]:
+    """The operators of each fused group, for a plan that has groups."""
+    groups = _groups(plan)
+    return {"groups": [list(group.operators) for group in groups]} if groups else {}
+
+
+def streaming_fact(plan: Plan) -> dict[str, Any]:
+    """Rings, delays and the front of a plan whose parameters stream."""
+    if plan.details.streamed is None:
+        return {}
+    streamed = plain(plan.details.streamed)
+    names = ("pipeline", "times", "slices", "rings", "activation_bytes", "delay_s", "preload_s")
+    more = ("kernel_s", "bound_s", "band", "front")
+    return {name: streamed[name] for name in (*names, *more)}
+
+
+def _streaming_lines(plan: Plan) -> dict[str, str]:
+    """The same for people."""
+    facts = streaming_fact(plan)
+    if not facts:
+        return {}
+    rings = ", ".join(f"{name} {size_text(size)}" for name, size in facts["rings"].items())
+    lines = {
+        "pipeline": f"{facts['pipeline']}, times: {facts['times']}",
+        "rings": rings,
+        "activations": size_text(facts["activation_bytes"]),
+        "delay": f"{facts['delay_s'] * 1e3:.4g} ms, kernels alone {facts['kernel_s'] * 1e3:.4g} ms",
+    }
+    if facts["bound_s"] is not None:
+        lines["never above"] = f"{facts['bound_s'] * 1e3:.4g} ms"
+    if band := facts["band"]:
+        within = f"{band['p5_s'] * 1e3:.4g} to {band['p95_s'] * 1e3:.4g} ms"
+        lines["90 % of draws"] = f"{within}, median {band['median_s'] * 1e3:.4g} ms"
+    return lines
+
+
+def overlap_fact(plan: Plan) -> dict[str, Any]:
+    """The front of RAM against repeated work and modulo operations, of a plan with a pool."""
+    pool = plan.details.pool
+    return {"front": plain(pool.front), "modulos": pool.modulos} if pool else {}
+
+
+def _overlap_lines(plan: Plan) -> dict[str, str]:
+    """The same for people, with the operators that need all of the RAM."""
+    facts = overlap_fact(plan)
+    lines = {}
+    for point in facts.get("front", []):
+        if point["ram_bytes"] == plan.claims.objective_bytes:
+            lines["RAM bound by"] = ", ".join(point["binding"])
+            lines["repeated work"] = f"{point['extra_macs']:,} of {plan.graph.macs:,} MACs"
+    if len(facts.get("front", [])) > 1:
+        least = facts["front"][-1]
+        size = size_text(least["ram_bytes"])
+        lines["least RAM"] = f"{size}, {least['extra_macs']:,} MACs repeated"
+    return lines
+
+
+def _groups(plan: Plan) -> tuple[Any, ...]:
+    if plan.planner != FUSION:
+        return ()
+    from planners.fusion.explain import groups_of  # numpy takes a while, and most commands none
+
+    return groups_of(plan)
+
+
+def _group_lines(plan: Plan) -> list[str]:
+    """A line for each fused group: its tiles, what it moves and its operators."""
+    return [
+        f"{group.name:<5}{group.tiles:>5} tiles {format_bytes(group.traffic_bytes):>10}  "
+        + ", ".join(group.operators)
+        for group in _groups(plan)
+    ]
+
+
+def _objective(plan: Plan) -> dict[str, str]:
+    """What was minimised, and the bound on it; the other of traffic and memory in its place."""
+    claims = plan.claims
+    traffic = {"non-compulsory traffic": size_text(claims.noncompulsory_bytes)}
+    bound = {"  proven bound": size_text(claims.bound_bytes)}
+    if plan.slow_memories:
+        through = f"read and written in {' and '.join(plan.slow_memories)}"
+        return traffic | {through: size_text(claims.objective_bytes)} | bound
+    if plan.details.pool:
+        return {"RAM": size_text(claims.objective_bytes)} | bound
+    if plan.details.streamed:
+        return traffic | {"rings and activations": size_text(claims.objective_bytes)} | bound
+    if plan.options.get("objective") == "peak":
+        return traffic | {"extent": size_text(claims.extent_bytes)} | bound
+    everything = claims.compulsory_bytes + claims.noncompulsory_bytes
+    if claims.objective_bytes == everything != claims.noncompulsory_bytes:
+        return traffic | {"off-chip traffic": size_text(everything)} | bound
+    return traffic | bound
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 @app.command()

@@ -37,8 +37,8 @@ from planners.core.program import (
 from planners.executor.arena import Arena, ByteFormat, HostCopy, torch_type
 from planners.executor.float64 import Float64Errors, Float64Run, tensors_in
 from planners.executor.parts import Fetch, add_part, compute_part, finish_sum
-from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.source_model import SourceModel
+from planners.importers.torch.trace import checked_module, example
 from planners.simulator.check import CheckReport, replay
 
 MANY = 5_000

@@ -7,18 +7,205 @@ here, or cut across a group of channels, is left to the caller.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch.nn import functional
 
-from planners.core.access import BINARY, UNARY, detailed, is_local, needs
-from planners.core.graph import Graph, Operator
+from planners.core.access import BINARY, UNARY, detailed, is_local, needs, read_boxes
+from planners.core.graph import Graph, Operator, Part
 from planners.core.program import Box
-from planners.executor.calls import compute_calls
+from planners.core.relations import axis_groups, boxes
 from planners.executor.windows import WINDOWS, PaddedWindow, Unknown, by_name
 from planners.importers.torch.source_model import SourceModel
+
+# ---- A part of an operator call by call, where its calls state how they read ---------------------
+# Each call runs on the boxes of its operands that `planners.core.relations` names, and gives the
+# box of its value that is wanted. Constants that are not read in such a way are made whole.
+
+
+def compute_calls(
+    model: SourceModel,
+    graph: Graph,
+    op: Operator,
+    box: Box,
+    fetch: Callable[[str, Box], torch.Tensor],
+) -> torch.Tensor | None:
+    """The box of the operator's only output; None where parts of it are not computed apart."""
+    if len(op.outputs) > 1:
+        return None
+    wanted = read_boxes(graph, op, op.outputs[0], box)
+    names = (*op.inputs, *op.parameters)
+    values = {name: fetch(name, wanted[name]) for name in names if name in wanted}
+    shapes = {name: graph.tensors[name].shape for name in names}
+    shapes |= {part.name: part.shape for part in op.parts}
+    constants = _run_whole(op, wanted)
+    values |= model.evaluate(constants, {n: v for n, v in values.items() if n not in op.inputs})
+    held = wanted | {name: tuple((0, n) for n in shapes[name]) for name in constants}
+    try:
+        for part in op.parts:
+            if part.name in wanted and part.name not in constants:
+                call = _BoxCall(model, op, part, [shapes[n] for n in part.reads], wanted[part.name])
+                values[part.name] = call.run(
+                    [
+                        None if read is None else _cut(values[name], held[name], read)
+                        for name, read in zip(part.reads, call.reads, strict=True)
+                    ]
+                )
+    except (Unknown, KeyError):
+        return None
+    return values[op.outputs[0]]
+
+
+def _run_whole(op: Operator, wanted: Mapping[str, Box]) -> list[str]:
+    """Wanted calls without a relation that only such calls and parameters lead to.
+
+    Some of them write into others, so they run together.
+    """
+    names: dict[str, None] = {}
+    for part in op.parts:
+        known = all(name in names or name in op.parameters for name in part.reads)
+        if part.name in wanted and known and not part.relation:
+            names[part.name] = None
+    return list(names)
+
+
+def _cut(value: torch.Tensor, held: Box, box: Box) -> torch.Tensor:
+    return value[tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(box, held, strict=True))]
+
+
+def _sizes(box: Box) -> tuple[int, ...]:
+    return tuple(stop - start for start, stop in box)
+
+
+class _BoxCall:
+    """One call for one box of its value. `reads` are the boxes of its operands."""
+
+    def __init__(
+        self,
+        model: SourceModel,
+        op: Operator,
+        part: Part,
+        operands: Sequence[tuple[int, ...]],
+        box: Box,
+    ) -> None:
+        self.model, self.op, self.part, self.operands, self.box = model, op, part, operands, box
+        self.reads = boxes(part.relation, part.shape, operands, box, op.slide)
+
+    def run(self, values: list[torch.Tensor | None]) -> torch.Tensor:
+        """The value. Raises `Unknown` where it cannot be made apart."""
+        word, *numbers = self.part.relation or ("",)
+        known = [value for value in values if value is not None]
+        if word == "cat":
+            return torch.cat(known, int(numbers[0]))
+        if not known or (word != "reshape" and len(known) < len(values)):
+            raise Unknown
+        made = self._view(str(word), [int(n) for n in numbers], known[0])
+        if made is None:
+            made = self._kernel(str(word), dict(zip(self.part.reads, known, strict=True)))
+        if tuple(made.shape) != _sizes(self.box):
+            raise Unknown
+        return made
+
+    def _view(self, word: str, numbers: list[int], value: torch.Tensor) -> torch.Tensor | None:
+        """Views move elements; None for other calls."""
+        if word == "permute":
+            return value.permute(numbers)
+        if word == "slice":
+            return value[(slice(None),) * numbers[0] + (slice(None, None, numbers[2]),)]
+        if word == "select":
+            return value.select(numbers[0], 0)
+        if word == "reshape":
+            return self._reshaped(value)
+        if word == "same" and self.part.kind.startswith(("expand", "broadcast")):
+            return value.expand(_sizes(self.box))
+        return None
+
+    def _reshaped(self, value: torch.Tensor) -> torch.Tensor:
+        """What is wanted of what was read: of each group of axes, some elements in order."""
+        (read, *_), before, after = self.reads, self.operands[0], self.part.shape
+        assert read is not None
+        groups = axis_groups(before, after)
+        flat = value.reshape([_elements(read[a:b]) for (a, b), _ in groups])
+        for axis, ((a, b), (c, d)) in enumerate(groups):
+            if _elements(read[a:b]) != _elements(self.box[c:d]):
+                given, wanted = _places(before[a:b], read[a:b]), _places(after[c:d], self.box[c:d])
+                flat = flat.index_select(axis, torch.searchsorted(given, wanted))
+        return flat.reshape(_sizes(self.box))
+
+    def _kernel(self, word: str, known: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        if word == "adaptive":
+            axes = int(self.part.relation[1])
+            if self.box[-axes:] != tuple((0, n) for n in self.part.shape[-axes:]):
+                raise Unknown
+        special = {"window": self._window, "pad": self._pad}
+        special |= dict.fromkeys(("nearest", "bilinear", "corners"), self._resize)
+
+        def run(name: str, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+            if word in special:
+                return special[word](by_name(target, args, kwargs))
+            return target(*args, **kwargs)
+
+        value = self.model.evaluate([self.part.name], known, run)[self.part.name]
+        # What is read whole comes out whole.
+        whole = {"": range(len(self.box)), "along": map(int, self.part.relation[1:])}.get(word, ())
+        cut = [slice(None)] * len(self.box)
+        for axis in whole:
+            cut[axis] = slice(*self.box[axis])
+        return value[tuple(cut)]
+
+    def _window(self, given: Mapping[str, Any]) -> torch.Tensor:
+        data = self.reads[0]
+        assert data is not None
+        window = PaddedWindow(self.op, self.part.shape[1], self.operands[0][2:], self.box, data)
+        return window.run(self.part.kind, given)
+
+    def _pad(self, given: Mapping[str, Any]) -> torch.Tensor:
+        (read,), (_, *before) = self.reads, self.part.relation
+        assert read is not None
+        amounts: list[int] = []
+        for (a, b), (start, stop), n in zip(self.box, read, before, strict=True):
+            amounts[:0] = [start + int(n) - a, b - stop - int(n)]
+        value = given["value"] or 0
+        return functional.pad(given["self"], amounts, value=float(value))
+
+    def _resize(self, given: Mapping[str, Any]) -> torch.Tensor:
+        """Along each axis a matrix, of which the wanted rows and the columns read are used."""
+        (read,), (word, *_) = self.reads, self.part.relation
+        assert read is not None
+        value: torch.Tensor = given.get("self", given.get("input"))
+        for axis, (m, n) in enumerate(zip(self.operands[0][2:], self.part.shape[2:]), start=2):
+            rows = _resizing(str(word), m, n)[slice(*self.box[axis]), slice(*read[axis])]
+            if word == "nearest":
+                value = value.index_select(axis, rows.argmax(1))
+            else:
+                value = torch.tensordot(value, rows, ([axis], [1])).movedim(-1, axis)
+        return value
+
+
+def _resizing(word: str, m: int, n: int) -> torch.Tensor:
+    """The n×m matrix that resizes m elements to n."""
+    each = torch.eye(m).reshape(1, m, m, 1)
+    if word == "nearest":
+        resized = functional.interpolate(each, size=(n, 1), mode="nearest")
+    else:
+        corners = word == "corners"
+        resized = functional.interpolate(each, size=(n, 1), mode="bilinear", align_corners=corners)
+    return resized[0, :, :, 0].T
+
+
+def _elements(box: Box) -> int:
+    return torch.Size(_sizes(box)).numel()
+
+
+def _places(shape: tuple[int, ...], box: Box) -> torch.Tensor:
+    """Where the elements of a box lie among those of a shape, ascending."""
+    every = torch.arange(torch.Size(shape).numel()).reshape(shape)
+    return every[tuple(slice(*axis) for axis in box)].reshape(-1).contiguous()
+
+
+# --------------------------------------------------------------------------------------------------
 
 Fetch: TypeAlias = Callable[[str, Box], torch.Tensor]
 

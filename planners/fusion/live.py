@@ -15,8 +15,7 @@ from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.options import FusionOptions
 from planners.fusion.partition.cost_model import Partition, require_singles
-from planners.fusion.partition.lattice import count_downsets
-from planners.fusion.partition.orders import prefixes
+from planners.fusion.partition.lattice import count_downsets, prefixes
 from planners.fusion.partition.shortest import (
     NEVER,
     Bytes,

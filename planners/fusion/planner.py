@@ -20,11 +20,11 @@ The whole method, in the order in which it decides (Cai, Wang, Zhang; sections o
    residency together, and takes a plan of whole tensors where that is better.
 5. With `objective` latency, `latency/search` looks for quicker ones than the plans above, in a
    part of a large memory and in all of it: `latency/ways` and `latency/pace` time groups by
-   themselves, `latency/chains` puts them one after the other, `latency/ends` at the two ends of
-   the memory by turns, so that parameters come early, and the scoreboard times whole plans
-   (`latency/timed`); small problems are enumerated (`latency/exact`).
+   themselves, `latency/chains` puts them one after the other, `latency/timed` at the two ends of
+   the memory by turns, so that parameters come early, where the scoreboard times whole plans;
+   small problems are enumerated (`latency/exact`).
 6. `emit/layout` and `emit/residents` give addresses, `emit/coarser` takes larger tiles where a
-   program would be too long, `emit/program` writes the instructions (`emit/pieces`: what is there).
+   program would be too long, `emit/program` writes the instructions.
 
 Beside it: `explain` (what a group is, and why two are not one) and `live` (a partition for each
 budget of a slider). Proven: the bound holds over all partitions in this cost model; with `joint`

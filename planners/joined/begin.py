@@ -21,7 +21,7 @@ from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.units import format_bytes
 from planners.core.weights import weights_of
-from planners.joined.claimed import claimed
+from planners.joined.judge import claimed
 from planners.simulator.aim import Aim
 from planners.simulator.check import require_valid
 from planners.simulator.memories import onchip_bytes

@@ -16,12 +16,10 @@ from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.units import format_bytes
-from planners.joined.ahead import AheadLoads
-from planners.joined.bank_space import BankSpace
-from planners.joined.claimed import claimed
-from planners.joined.estimates import known_s
-from planners.joined.judge import Judged
+from planners.joined.ahead import AheadLoads, BankSpace
+from planners.joined.judge import Judged, claimed
 from planners.joined.nearer import nearer
+from planners.joined.stretches import known_s
 from planners.simulator.account import account
 from planners.simulator.aim import Aim
 from planners.simulator.moved import moved_bytes

@@ -28,9 +28,8 @@ from planners.joined.again import ChainAgain, chains, of_originals, with_copies
 from planners.joined.alike import PartLook, PartNames, look_of, renamed
 from planners.joined.boxes import Grid, OperatorBoxes
 from planners.joined.consecutive import consecutive
-from planners.joined.estimates import found_s, known_s, written_s
 from planners.joined.part import part_of
-from planners.joined.stretches import Stretch
+from planners.joined.stretches import Stretch, found_s, known_s, written_s
 from planners.joined.wishes import of_part
 from planners.simulator.simulate import simulate
 

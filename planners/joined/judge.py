@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from planners.constraints.language import Wish, broken
-from planners.core.details import Details, LatencyClaim
+from planners.core.details import BestOfForms, Details, LatencyClaim
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.graph import Graph
 from planners.core.loops import items_of, size_of
 from planners.core.plan import Plan
 from planners.core.program import Program
-from planners.core.registry import JOINED
+from planners.core.registry import COSMA, JOINED
 from planners.core.units import format_bytes
 from planners.joined.build import JoinedBuilder, JoinedProgram
-from planners.joined.claimed import SCOPE
 from planners.joined.options import JoinedOptions
 from planners.joined.stretches import Stretch
 from planners.simulator.account import account
@@ -23,6 +22,36 @@ from planners.simulator.aim import Aim
 from planners.simulator.check import figures
 from planners.simulator.simulate import Trace, simulate
 from planners.simulator.timing import schedule
+
+# ---- What is claimed of a plan by what is asked: a bound of the problem, whoever made the plan ---
+
+SCOPE = "all plans of the problem"
+
+
+def claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
+    """The plan with what is known of it by what is asked now, whatever its file claims."""
+    moved = plan.claims.offchip_bytes
+    bound = min(aim.floors.compulsory_bytes, moved)
+    best = latency = None
+    if plan.planner == COSMA and plan.slow_memories:  # Its aim is what goes through these.
+        moved, bound = plan.claims.objective_bytes, 0
+        value = aim.value(plan, trace)
+        met = not aim.better(aim.floor, value)
+        best = BestOfForms(aim.objective, value, aim.floor, met, forms=1)
+    if trace is not None and aim.objective == "latency":
+        latency = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)
+    proven = not latency.gap if latency else aim.objective == "traffic" and bound == moved
+    claims = replace(
+        plan.claims,
+        status="optimal" if proven else "feasible",
+        objective_bytes=moved,
+        bound_bytes=bound,
+    )
+    details = replace(plan.details, latency=latency, tried=(), best=best)
+    return replace(plan, claims=claims, details=details)
+
+
+# --------------------------------------------------------------------------------------------------
 
 SOLVER = "pool, groups, streams"
 LISTED = 4

@@ -38,7 +38,7 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
-from planners.joined.bank_space import BankPlace, BankSpace
+from planners.joined.ahead import BankPlace, BankSpace
 
 Path = tuple[int, ...]
 """Of an instruction in a program: the number of the item, and in each loop that of the body's."""

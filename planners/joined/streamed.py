@@ -43,7 +43,7 @@ from planners.core.program import (
 )
 from planners.joined.consecutive import POOL
 from planners.joined.occupied import Occupied, occupied
-from planners.joined.slices import (
+from planners.joined.pool import (
     channel_axis,
     channels_box,
     least_slice_bytes,

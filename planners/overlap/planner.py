@@ -10,7 +10,7 @@ The whole method, in the order in which it decides (sections of the vMCU paper):
    `kernels/levels`.
 3. A chain is cut into blocks where one tensor is held, and blocks into kernels (`search/chain`,
    laid out by `place/packing`): `search/front` is the exact front of RAM against repeated work, and
-   `search/join_layouts` one layout of its blocks. Any other network runs operator by operator
+   `search/chain` one layout of its blocks. Any other network runs operator by operator
    (`search/dag`): orders by least peak (`order/orders`), each placed in parts (`place/stretches`).
    With objective `latency`, `search/quickest` takes the coarsest segments that fit
    (`search/coarse`, `search/coarse_blocks`).
@@ -50,9 +50,9 @@ from planners.overlap.options import OverlapOptions
 from planners.overlap.order.orders import all_distances
 from planners.overlap.place.packing import packing_of
 from planners.overlap.place.padding import placed_anew
+from planners.overlap.search.chain import turned
 from planners.overlap.search.dag import LaidOut, best_layout
 from planners.overlap.search.front import FrontPoint, all_ways, front, is_chain
-from planners.overlap.search.join_layouts import turned
 from planners.overlap.search.quickest import least_alone, quick_layout
 from planners.simulator.account import account
 

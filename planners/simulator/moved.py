@@ -3,13 +3,52 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from planners.core.compute_seconds import ComputeSeconds
 from planners.core.graph import Graph
 from planners.core.machine import Machine
-from planners.core.program import AddressSpace, Compute, Load, Program, Store
-from planners.simulator.ground.moved import MovedBytes
-from planners.simulator.sums import reading_sums
+from planners.core.program import (
+    AddressSpace,
+    Compute,
+    Instruction,
+    Load,
+    Operand,
+    Piece,
+    Program,
+    Release,
+    Store,
+)
+from planners.simulator.ground.moved import MovedBytes, joules
+
+# ---- Sums made in parts: a part after the first reads what it adds to ----------------------------
+
+
+def reading_sums(program: Program, spaces: AddressSpace) -> Iterator[Instruction]:
+    """The instructions of a valid program, in which parts of sums read what they add to.
+
+    The first part of a piece begins it. It stays the same one until it is released, which it
+    cannot be before it is complete.
+    """
+    begun: set[tuple[str, Piece]] = set()
+
+    def key(operand: Operand) -> tuple[str, Piece]:
+        return spaces.root(operand.region.memory).name, operand.piece
+
+    for item in program.instructions:
+        if begun and isinstance(item, Release):
+            begun.discard(key(Operand(item.piece, item.region)))
+        elif begun and isinstance(item, Compute) and item.frees:
+            begun.difference_update(key(item.reads[at]) for at in item.frees)
+        if isinstance(item, Compute) and item.sums is not None:
+            again = tuple(operand for operand in item.writes if key(operand) in begun)
+            begun.update(map(key, item.writes))
+            item = replace(item, reads=(*item.reads, *again))
+        yield item
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 def moved_bytes(program: Program, machine: Machine, graph: Graph | None = None) -> MovedBytes:
@@ -47,3 +86,11 @@ def moved_bytes(program: Program, machine: Machine, graph: Graph | None = None) 
         for region, size_bytes in writes:
             written[level[region.memory].name] += size_bytes
     return MovedBytes(macs, read, written, again)
+
+
+# ---- Joules of a program: bytes read and written in each memory, and MACs ------------------------
+
+
+def energy(program: Program, machine: Machine) -> Mapping[str, float]:
+    """Joules by where they go: `compute` and one entry for each memory, by its name."""
+    return joules(machine, moved_bytes(program, machine))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Generic, TypeVar
 
-from planners.core.boxes import joined, lies_in, uncovered
+from planners.core.boxes import common, joined, lies_in, uncovered
 from planners.core.errors import InvalidPlan
 from planners.core.graph import Graph
 from planners.core.program import (
@@ -19,8 +23,106 @@ from planners.core.program import (
     piece_bytes,
     whole,
 )
-from planners.simulator.spans import TakenRanges
-from planners.simulator.unfinished import Unfinished
+
+# ---- Pieces made in parts: what is there so far, as boxes of the piece or ranges of what it sums -
+
+
+@dataclass(slots=True)
+class Unfinished:
+    """A piece that several instructions make, while some are still to come.
+
+    `whole` is the piece's box or, where it is a sum (`sums`), the one axis of all channels summed.
+    """
+
+    whole: Box
+    sums: bool
+    boxes: list[Box] = field(default_factory=list)
+    done: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return self.done == _elements(self.whole)
+
+    @property
+    def state(self) -> str:
+        """What is left to do, in words."""
+        total = _elements(self.whole)
+        left = f"{total - self.done} of {total}"
+        if self.sums:
+            return f"unfinished: {left} channels are still to be added"
+        return f"unfinished: {left} elements are still to be made"
+
+    def copy(self) -> Unfinished:
+        """The same, to be added to apart."""
+        return replace(self, boxes=list(self.boxes))
+
+    def add(self, part: Box) -> None:
+        """Add a part. Raises `ValueError` where it is none, or has been added before."""
+        if len(part) != len(self.whole) or not all(
+            first <= start < stop <= last
+            for (start, stop), (first, last) in zip(part, self.whole, strict=True)
+        ):
+            raise ValueError(self._beyond(part))
+        for box in self.boxes:
+            if again := common(part, box):
+                done = "are added" if self.sums else "is made"
+                raise ValueError(f"{self._named(again)} {done} already")
+        self.boxes = joined([*self.boxes, part])
+        self.done += _elements(part)
+
+    def _beyond(self, part: Box) -> str:
+        if self.sums:
+            return f"{self._named(part)} are out of range of {self.whole[0][1]}"
+        return f"{self._named(part)} is no part of it"
+
+    def _named(self, part: Box) -> str:
+        axes = ", ".join(f"{start}:{stop}" for start, stop in part)
+        return f"channels {axes}" if self.sums else f"[{axes}]"
+
+
+def _elements(box: Box) -> int:
+    return prod(stop - start for start, stop in box)
+
+
+# --------------------------------------------------------------------------------------------------
+
+# ---- Which bytes of a memory are taken, as disjoint half-open ranges with an owner each ----------
+
+Owner = TypeVar("Owner")
+
+
+class TakenRanges(Generic[Owner]):
+    """Disjoint ranges in address order; each step costs a binary search and a list shift."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ranges: list[tuple[int, int, Owner]] = []
+
+    def __iter__(self) -> Iterator[tuple[int, int, Owner]]:
+        return iter(self._ranges)
+
+    def clash(self, start: int, stop: int) -> tuple[int, int, Owner] | None:
+        """A range that overlaps `[start, stop)`, the lowest one, or None."""
+        at = bisect_left(self._starts, start)
+        if at and self._ranges[at - 1][1] > start:
+            return self._ranges[at - 1]
+        if at < len(self._starts) and self._starts[at] < stop:
+            return self._ranges[at]
+        return None
+
+    def take(self, start: int, stop: int, owner: Owner) -> None:
+        """Take a range that clashes with nothing."""
+        at = bisect_left(self._starts, start)
+        self._starts.insert(at, start)
+        self._ranges.insert(at, (start, stop, owner))
+
+    def free(self, start: int) -> None:
+        """Free the range that begins at `start`."""
+        at = bisect_left(self._starts, start)
+        del self._starts[at], self._ranges[at]
+
+
+# --------------------------------------------------------------------------------------------------
 
 MANY_BOXES = 16  # Beyond, boxes at home are put together before they are searched.
 

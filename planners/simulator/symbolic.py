@@ -33,8 +33,7 @@ from planners.core.program import (
 from planners.core.progress import Progress, ProgressCallback, now
 from planners.simulator.ground.engines import Engines
 from planners.simulator.ground.replayed import Replayed
-from planners.simulator.state import ReplayState, name_of
-from planners.simulator.unfinished import Unfinished
+from planners.simulator.state import ReplayState, Unfinished, name_of
 
 TOLD_EVERY_S = 0.2
 

@@ -31,7 +31,7 @@ from planners.core.program import (
 )
 from planners.simulator.ground.interval import Cause, Interval, shares
 from planners.simulator.hazards import START, Event, Hazards
-from planners.simulator.sums import reading_sums
+from planners.simulator.moved import reading_sums
 
 
 def schedule(

@@ -2,15 +2,15 @@
 
 The whole method, in the order in which it decides (sections of the paper):
 
-1. `model/layers` makes an operator, or a slice of its output channels (`model/slicing`), one layer;
-   `model/times` gives its times to be read, copied and run: the machine's roofline, a fitted model
-   (`model/xavier`) or a user's table (`model/table`).
+1. `model/layers` makes an operator, or a slice of its output channels, one layer;
+   `model/times` gives its times to be read, copied and run: the machine's roofline, a fitted
+   model or a user's table (`model/table`).
 2. Of a pipeline and ring sizes, `schedule/recurrence` gives when each layer ends (constraints 3),
    `schedule/ring` where layers lie and whom they wait for, and `schedule/order` puts them in one
    order. `schedule/pipelines` are the paper's; `schedule/exact` tries every ring size at which
    anything changes, and no other; the paper's Algorithm 1 is in the tests, to compare with.
 3. `search/choose` takes the pipeline requested, within the budget: over ways to slice
-   (`search/ways`, refined layer by layer by `search/refine`), beside the activations
+   (`search/ways`, and refined there layer by layer), beside the activations
    (`place/activations`), or with them in one memory (`place/joint`).
 4. `emit/program` writes loads, copies, kernels and barriers.
 

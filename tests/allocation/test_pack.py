@@ -15,7 +15,6 @@ from planners.allocation import (
     best_fit_arena,
     check_packing,
     cp_sat,
-    crowded,
     load_lower_bound,
     pack,
     portfolio,
@@ -133,11 +132,11 @@ def test_the_search_alone_agrees_with_trying_all_offsets(
 def test_the_large_ones_first_agree_with_trying_all_offsets(
     question: tuple[list[Lifetime], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crowded, "PARTS", (2, 3, 4))
+    monkeypatch.setattr(portfolio, "PARTS", (2, 3, 4))
     lifetimes, capacity = question
     solid = [item for item in lifetimes if item.size_bytes]
     for instance in reduce(solid, capacity) if solid else []:
-        answer, offsets = crowded.large_first(instance, searched)
+        answer, offsets = portfolio.large_first(instance, searched)
         group = [item for item in solid if item.id in instance.ids]
         if answer:
             check_packing(group, instance.in_bytes(offsets), capacity)
@@ -160,7 +159,7 @@ def test_small_ones_go_around_large_ones_that_are_packed_first() -> None:
     lifetimes.append(Lifetime("bridge", times // 2 - 9, times, 4))
     load = load_lower_bound(lifetimes)
     (instance,) = reduce(lifetimes, load)
-    answer, offsets = crowded.large_first(instance, searched)
+    answer, offsets = portfolio.large_first(instance, searched)
     assert answer
     check_packing(lifetimes, instance.in_bytes(offsets), load)
     assert not portfolio._quick(instance, Clock(0)).fits  # no order gives it

@@ -10,7 +10,7 @@ import pytest
 
 import planners as sp
 from planners.assignments import assignment, assignments, judge, judge_folder, solution
-from planners.assignments.results import as_csv
+from planners.assignments.judge import as_csv
 from planners.assignments.solutions import planned
 from planners.assignments.written import moves_of, program_of_moves
 from planners.core.files import write_json

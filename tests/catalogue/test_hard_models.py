@@ -11,10 +11,9 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import planners as sp
-from planners.catalogue.detectors import DenseDetector
 from planners.catalogue.loading import trace
 from planners.catalogue.names import default_inputs
-from planners.catalogue.torch_models import _import_torchvision
+from planners.catalogue.torch_models import DenseDetector, _import_torchvision
 from planners.importers.passes import GRANULARITIES
 from tests.importers.once import ExportedOnce
 from tests.importers.replay import replay

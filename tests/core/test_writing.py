@@ -7,7 +7,7 @@ import pytest
 import planners as sp
 from planners.core.errors import ProgramTooLong
 from planners.core.writing import GRACE_S, MOST_WRITTEN, SEVERAL, refuse_too_long, refuse_too_slow
-from planners.fusion.latency import known
+from planners.fusion.latency import timed
 
 
 def test_what_takes_several_times_the_limit_is_refused() -> None:
@@ -28,7 +28,7 @@ def test_a_first_plan_that_is_too_slow_to_write_is_a_row_of_a_sweep(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As if this machine wrote an instruction in a second; and with the options of a sweep."""
-    monkeypatch.setattr(known, "EACH_S", 1.0)
+    monkeypatch.setattr(timed, "EACH_S", 1.0)
     table = sp.sweep(
         [sp.load("squeezenet1_0")],
         ["fusion:objective=latency"],

@@ -11,11 +11,11 @@ import planners as sp
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.baselines.fusers import BASELINES
-from planners.fusion.cost.anywhere import least_in_a_group
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.growing import GroupLayer, Growing, masks, one_batch, words
+from planners.fusion.cost.refills import least_in_a_group
 from planners.fusion.partition.cost_model import least_traffic
-from planners.fusion.partition.orders import by_depth, by_levels
+from planners.fusion.partition.lattice import by_depth, by_levels
 from planners.fusion.partition.shortest import NEVER
 from planners.fusion.search import exact
 from planners.fusion.search.anytime import Anytime

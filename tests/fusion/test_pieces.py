@@ -6,7 +6,7 @@ import random
 
 from planners.core.boxes import meet
 from planners.core.program import Box, Operand, Piece, Region
-from planners.fusion.emit.pieces import PiecesInOrder
+from planners.fusion.emit.residents import PiecesInOrder
 
 
 def box_of(rng: random.Random, shape: tuple[int, ...]) -> Box:

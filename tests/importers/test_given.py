@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.importers.torch.calibrate import calibrate
+from planners.importers.torch.source_model import calibrate
 
 X = torch.ones(2, 3, 8, 8)
 NET = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())

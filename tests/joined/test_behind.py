@@ -17,8 +17,7 @@ from planners.core.errors import NoPlanFound
 from planners.core.loops import items_of
 from planners.core.program import Repeat
 from planners.core.progress import Clock
-from planners.joined.ahead import AheadLoads
-from planners.joined.bank_space import BankPlace, BankSpace
+from planners.joined.ahead import AheadLoads, BankPlace, BankSpace
 from planners.joined.nearer import nearer
 from planners.simulator.account import account
 from planners.simulator.simulate import simulate

@@ -14,7 +14,7 @@ from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
-from planners.joined.orders import reordered
+from planners.joined.part import reordered
 from planners.overlap.order.orders import all_distances, footprints
 from planners.overlap.search.chain import cuts
 from planners.simulator.aim import Aim

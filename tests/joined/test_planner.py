@@ -21,8 +21,7 @@ from planners.joined.every import every
 from planners.joined.fused import OBJECTIVE, FusedParts
 from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
-from planners.joined.pool import RoomyBlocks
-from planners.joined.slices import least_slice_bytes
+from planners.joined.pool import RoomyBlocks, least_slice_bytes
 from planners.simulator.aim import Aim
 from tests.cases import cases
 from tests.joined.networks import Again, Crossed, Shared, graph_of, narrowing

@@ -13,9 +13,8 @@ from planners.overlap.kernels.candidates import RunCandidate, line
 from planners.overlap.options import OverlapOptions
 from planners.overlap.place.packing import packing_of
 from planners.overlap.planner import finished, of_point
-from planners.overlap.search.chain import ChainWay
+from planners.overlap.search.chain import ChainWay, turned
 from planners.overlap.search.front import FrontPoint
-from planners.overlap.search.join_layouts import turned
 from tests.overlap.small_nets import Builder
 from tests.overlap.test_loops import compared
 

@@ -16,8 +16,7 @@ from planners.overlap.kernels.row_lines import alone_in_rows, line_in_rows
 from planners.overlap.model.distance import distance
 from planners.overlap.model.rows import TensorRows, blocks, in_place, row_distance, spans_read
 from planners.overlap.place.packing import packing_of
-from planners.overlap.search.chain import ChainWay
-from planners.overlap.search.join_layouts import turned
+from planners.overlap.search.chain import ChainWay, turned
 from tests.overlap.byte_ring import addresses
 from tests.overlap.random_nets import random_net
 from tests.overlap.test_tight import random_module, tight_distances, valid

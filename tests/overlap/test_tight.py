@@ -17,8 +17,7 @@ from planners.overlap.emit.program import emit
 from planners.overlap.kernels.bottleneck import recomputing
 from planners.overlap.kernels.candidates import RunCandidate, alone, line
 from planners.overlap.place.packing import packing_of
-from planners.overlap.search.chain import ChainWay
-from planners.overlap.search.join_layouts import turned
+from planners.overlap.search.chain import ChainWay, turned
 from planners.simulator.check import replay
 
 MACHINE = sp.load_machine("stm32f411")

@@ -37,7 +37,7 @@ from planners.papers.demand_layering.sections import resized, section_graph
 from planners.papers.demand_layering.study import StreamingStudy, StreamingTables, reproduce
 from planners.streaming import plan
 from planners.streaming.model.layers import Layer, units_of
-from planners.streaming.model.xavier import NAME
+from planners.streaming.model.times import NAME
 from planners.streaming.schedule.exact import (
     DelayPoint,
     curve_three_stages,

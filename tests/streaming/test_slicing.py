@@ -6,8 +6,7 @@ import pytest
 
 import planners as sp
 from planners.core.machine import load_machine, with_numbers
-from planners.streaming.model.layers import sliced_units, units_of
-from planners.streaming.model.slicing import divided
+from planners.streaming.model.layers import divided, sliced_units, units_of
 from planners.streaming.model.times import times_of
 from planners.streaming.schedule.exact import front_two_stages
 from planners.streaming.schedule.pipelines import fixed, minimal_delay, sizes_of, sweep, zero_copy

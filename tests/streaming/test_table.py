@@ -10,8 +10,7 @@ import pytest
 import planners as sp
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
-from planners.streaming.model.layers import units_of
-from planners.streaming.model.slicing import divided
+from planners.streaming.model.layers import divided, units_of
 from planners.streaming.model.table import read_table
 from tests.streaming.nets import chain, random_layers
 

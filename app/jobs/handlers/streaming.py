@@ -14,7 +14,7 @@ from app.jobs.desk import Desk, load_graph
 from app.jobs.protocol import Request
 from app.model.machines import machine_of
 from planners.core.progress import Clock
-from planners.streaming.model.slicing import divided
+from planners.streaming.model.layers import divided
 from planners.streaming.model.times import ParameterRoute, times_of
 from planners.streaming.options import STEP_BYTES
 from planners.streaming.place.activations import pack_activations

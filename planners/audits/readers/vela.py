@@ -13,7 +13,7 @@ from pathlib import Path
 
 from planners.allocation.csv_io import text_of
 from planners.audits.foreign import ForeignPlan, ForeignTensor
-from planners.audits.names import Names
+from planners.audits.shown import Names
 from planners.core.errors import BadInput
 
 TOOL = "Vela"

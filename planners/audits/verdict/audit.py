@@ -9,9 +9,8 @@ from typing import Any
 from planners.allocation.problem.model import live_peak
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.shown import as_plan
-from planners.audits.verdict.allowed import allowed_overlaps
 from planners.audits.verdict.gains import AuditGain, gains
-from planners.audits.verdict.judge import BlamedTensor, MemoryAudit, blamed, judge
+from planners.audits.verdict.judge import BlamedTensor, MemoryAudit, allowed_overlaps, blamed, judge
 from planners.core.errors import UnknownName
 from planners.core.machine import Machine, load_machine
 from planners.core.plan import Plan

@@ -25,7 +25,7 @@ def generate(net: QNet, layout: PoolLayout) -> dict[str, str]:
 
     `model.c` has a function for each run of the layout, `kernels.c` the pool and the kernels,
     `weights.c` the constants; `main.c` runs the model on fixed numbers (those of
-    `planners.backends.c.numbers`). The values are those of the arithmetic of `QOp`, to the bit.
+    `planners.backends.c.of_plan`). The values are those of the arithmetic of `QOp`, to the bit.
     Raises `BadInput` where the layout is not the graph's or an operator is beyond the kernels.
     """
     graph = net.graph

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +19,6 @@ from planners.backends.disk.devices import Device, device_of, parameters_of
 from planners.backends.disk.gates import Gate
 from planners.backends.disk.kernels import DiskKernels
 from planners.backends.disk.layout import DiskLayout, layout_of
-from planners.backends.disk.memory import Growth
 from planners.backends.disk.preload import preload
 from planners.backends.disk.reader import Storage
 from planners.backends.disk.result import compared, finished
@@ -26,8 +27,61 @@ from planners.core.backends import StreamedRun
 from planners.core.errors import BadInput
 from planners.core.plan import Plan
 from planners.executor.execute import frozen
-from planners.importers.torch.given import example
 from planners.importers.torch.source_model import SourceModel
+from planners.importers.torch.trace import example
+
+# ---- The system's figures for this process's memory; None where it has none ----------------------
+
+
+def resident_bytes(field: str = "VmRSS") -> int | None:
+    """Resident bytes now, or with `VmHWM` the most since `reset_peak`."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
+
+
+def reset_peak() -> bool:
+    """Let the peak begin at what is resident now; whether the system does it."""
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+            file.write("5")
+    except OSError:
+        return False
+    return True
+
+
+class Growth:
+    """How much a process's own memory grows by at most, from now on.
+
+    Pages of files, such as the code of kernels that run for the first time, are not counted.
+    """
+
+    def __init__(self) -> None:
+        tidy()
+        self.counted = reset_peak()
+        self.before, self.files = resident_bytes(), resident_bytes("RssFile")
+
+    def most_bytes(self) -> int | None:
+        """The most until now; None where the system does not report it."""
+        peak, files = resident_bytes("VmHWM"), resident_bytes("RssFile")
+        if not self.counted or None in (self.before, self.files, peak, files):
+            return None
+        return max(0, (peak or 0) - (self.before or 0) - ((files or 0) - (self.files or 0)))
+
+
+def tidy() -> None:
+    """Give back unused memory, so that what is resident is what is held."""
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+# --------------------------------------------------------------------------------------------------
 
 GRACE_S = 2.0
 """Seconds that a thread is waited for when a run has failed."""

@@ -16,7 +16,7 @@ from planners.catalogue import build
 from planners.core.backends import StreamedRun
 from planners.core.plan import Plan
 from planners.executor.execute import eager, frozen
-from planners.importers.torch.given import example
+from planners.importers.torch.trace import example
 
 
 def stream_model(

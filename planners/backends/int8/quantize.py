@@ -38,7 +38,7 @@ def quantize(
     `inputs` are the arguments of one call of the module each; the ranges of its values on them
     become the scales. Raises `BadInput` where no int8 kernel exists for an operator.
     """
-    from planners.importers.torch.calibrate import calibrate
+    from planners.importers.torch.source_model import calibrate
 
     for op in graph.operators:
         sketch(graph, op)

@@ -18,7 +18,7 @@ from operator import or_
 from typing import NamedTuple
 
 from planners.core.progress import Clock
-from planners.cosma.latency.seconds import ScheduleSeconds
+from planners.cosma.latency.bound import ScheduleSeconds
 from planners.cosma.latency.timed import TimedPlan, TimedStay
 from planners.cosma.model.problem import ScheduleProblem
 

@@ -17,9 +17,8 @@ from planners.core.machine import Machine
 from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.recent import Recent
-from planners.cosma.latency.bound import any_order_bound_s, order_bound_s
+from planners.cosma.latency.bound import ScheduleSeconds, any_order_bound_s, order_bound_s
 from planners.cosma.latency.exact import least_makespan
-from planners.cosma.latency.seconds import ScheduleSeconds
 from planners.cosma.latency.shifted import Placement
 from planners.cosma.latency.variants import Fastest
 from planners.cosma.model.constraints import NO_WISHES

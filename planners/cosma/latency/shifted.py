@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from planners.cosma.latency.bound import earliest_starts
-from planners.cosma.latency.seconds import ScheduleSeconds
+from planners.cosma.latency.bound import ScheduleSeconds, earliest_starts
 from planners.cosma.model.problem import TensorStay
 
 Placement: TypeAlias = Mapping[TensorStay, int]

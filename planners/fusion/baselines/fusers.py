@@ -27,8 +27,7 @@ from planners.fusion.partition.cost_model import (
     require_singles,
     traits_of,
 )
-from planners.fusion.partition.lattice import Dag
-from planners.fusion.partition.orders import by_levels
+from planners.fusion.partition.lattice import Dag, by_levels
 from planners.fusion.partition.shortest import lattice, shortest_paths
 from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.candidates import Candidates

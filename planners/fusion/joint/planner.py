@@ -28,8 +28,7 @@ from planners.fusion.joint.search import GroupRoute, JointSearch
 from planners.fusion.joint.space import GroupSpace
 from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import Partition
-from planners.fusion.partition.lattice import count_downsets
-from planners.fusion.partition.orders import downsets_of
+from planners.fusion.partition.lattice import count_downsets, downsets_of
 from planners.fusion.partition.shortest import NEVER, Lattice, lattice
 from planners.fusion.search.bound import forced_bytes
 from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, best_partition, find_groups

@@ -23,8 +23,7 @@ from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger
 from planners.fusion.emit.program import emit
 from planners.fusion.emit.residents import Residents
-from planners.fusion.latency.ends import at_an_end, may_be_early, tile_bytes
-from planners.fusion.latency.timed import TimedGroups
+from planners.fusion.latency.timed import TimedGroups, at_an_end, may_be_early, tile_bytes
 from planners.fusion.partition.lattice import Dag
 from planners.simulator.timing import schedule
 

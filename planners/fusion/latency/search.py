@@ -28,11 +28,15 @@ from planners.fusion.emit.laid import LaidGroup, lay_out
 from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
 from planners.fusion.latency.few import few
-from planners.fusion.latency.known import known_groups, known_in_less
-from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
+from planners.fusion.latency.timed import (
+    TimedGroups,
+    known_groups,
+    known_in_less,
+    laid_at_ends,
+    timed_plan,
+)
 from planners.fusion.partition.cost_model import Partition
-from planners.fusion.partition.lattice import Dag
-from planners.fusion.partition.orders import by_depth, by_levels
+from planners.fusion.partition.lattice import Dag, by_depth, by_levels
 from planners.fusion.search.exact import best_partition
 from planners.fusion.search.online import online_partition, size_table
 

@@ -10,16 +10,61 @@ from planners.core.graph import Graph
 from planners.core.loops import held
 from planners.core.machine import Machine
 from planners.core.program import Program
+from planners.core.recent import Recent
+from planners.core.writing import EACH_S
+from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.laid import LaidGroup
+from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
-from planners.fusion.latency.ends import at_an_end, may_be_early
 from planners.fusion.latency.ways import TimedWays
+from planners.fusion.partition.cost_model import Partition
 from planners.simulator.check import replay
 from planners.simulator.columns.timing import timed
 from planners.simulator.residencies import Residencies
 from planners.simulator.spread import by_directions
 from planners.simulator.timing import schedule
+
+# ---- Groups at the two ends of the memory by turns
+# One's first bytes lie free of the other. Kept parameters lie outermost, in the order in which they
+# are used: they can be there before the group begins, where the group before it leaves their bytes
+# alone.
+
+
+def at_an_end(
+    arranger: Arranger, layout: GroupLayout, budget_bytes: int, *, high: bool
+) -> GroupLayout:
+    """The layout with its kept parameters outermost at the low or the high end of the memory."""
+    at = 0
+
+    def place(size: int) -> int:
+        nonlocal at
+        at += size
+        return budget_bytes - at if high else at - size
+
+    kept = {i: place(arranger.kept_bytes(i)) for i in layout.kept}
+    size = tile_bytes(arranger, layout)
+    tiles = tuple([place(size) for _ in layout.tiles])
+    moved = {t: replace(r, base=place(r.size_bytes)) for t, r in layout.rings.items()}
+    return replace(layout, rings=moved, kept=kept, tiles=tiles)
+
+
+def may_be_early(before: LaidGroup, laid: LaidGroup) -> tuple[int, ...]:
+    """Members whose kept parameters can come while the group before runs: what that one reads is in
+    another place, and cannot be in two."""
+    there = {name for member in before.group.members for name in member.op.parameters}
+    members = laid.group.members
+    return tuple(i for i in laid.plan.kept if there.isdisjoint(members[i].op.parameters))
+
+
+def tile_bytes(arranger: Arranger, layout: GroupLayout) -> int:
+    """Bytes of each of the tiles for refilled parameters."""
+    used = sum(ring.size_bytes for ring in layout.rings.values())
+    used += sum(arranger.kept_bytes(i) for i in layout.kept)
+    return (layout.size_bytes - used) // max(1, len(layout.tiles))
+
+
+# --------------------------------------------------------------------------------------------------
 
 MOST_KEPT = 50_000
 """Items of a program that is held: the best of a few searches stay, and each takes a thousand
@@ -80,3 +125,43 @@ def early_at(before: Link, early_s: float) -> int:
     if idle_s <= early_s:
         return steps - 1
     return max(0, steps - 1 - ceil(steps * early_s / idle_s))
+
+
+# ---- What earlier searches of the same problem found: a longer one goes on from there ------------
+
+
+@dataclass
+class KnownGroups:
+    """Of what was asked: timed ways of groups, the seconds that each instruction of a plan takes to
+    be written and timed, the partition of least traffic found in `least_s` seconds, and the
+    quickest plan."""
+
+    asked: tuple[GroupModel, int, bool]
+    ways: TimedWays
+    each_s: float
+    least: Partition | None = None
+    least_s: float = 0.0
+    best: TimedGroups | None = None
+
+
+_recent = Recent[KnownGroups](6)
+
+
+def known_groups(model: GroupModel, budget_bytes: int, double_buffer: bool) -> KnownGroups:
+    """What is known of this very model in a budget; of the last few problems only."""
+    asked = (model, budget_bytes, double_buffer)
+    return _recent.get(
+        lambda known: known.asked == asked, lambda: KnownGroups(asked, TimedWays(*asked), EACH_S)
+    )
+
+
+def known_in_less(known: KnownGroups) -> list[tuple[LaidGroup, ...]]:
+    """The quickest plans found for smaller budgets, otherwise the same: these fit too."""
+    model, budget_bytes, double_buffer = known.asked
+    found = []
+    for other in _recent:
+        its_model, its_bytes, its_buffer = other.asked
+        same = its_model is model and its_buffer == double_buffer
+        if same and other.best is not None and its_bytes < budget_bytes:
+            found.append(other.best.laid)
+    return found

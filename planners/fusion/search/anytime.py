@@ -15,12 +15,18 @@ import numpy as np
 
 from planners.core.graph import Graph
 from planners.core.progress import Clock
-from planners.fusion.cost.anywhere import least_in_a_group
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.growing import Growing
+from planners.fusion.cost.refills import least_in_a_group
 from planners.fusion.partition.cost_model import least_traffic
-from planners.fusion.partition.lattice import Dag, count_downsets
-from planners.fusion.partition.orders import by_depth, by_levels, downsets_of, prefixes
+from planners.fusion.partition.lattice import (
+    Dag,
+    by_depth,
+    by_levels,
+    count_downsets,
+    downsets_of,
+    prefixes,
+)
 from planners.fusion.partition.shortest import NEVER, cheapest_through, lattice
 from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.bounded import Bounded, Dominance, Grower

@@ -29,8 +29,14 @@ from planners.fusion.partition.cost_model import (
     require_singles,
     traits_of,
 )
-from planners.fusion.partition.lattice import Dag, count_downsets
-from planners.fusion.partition.orders import by_depth, by_levels, downsets_of, prefixes
+from planners.fusion.partition.lattice import (
+    Dag,
+    by_depth,
+    by_levels,
+    count_downsets,
+    downsets_of,
+    prefixes,
+)
 from planners.fusion.partition.shortest import Bytes, lattice
 from planners.fusion.search.anytime import Anytime
 from planners.fusion.search.bound import compulsory_bytes, forced_bytes

@@ -10,7 +10,7 @@ import torch
 from planners.core.errors import ImportFailed
 from planners.core.graph import Tensor
 from planners.importers.passes import Call, needed
-from planners.importers.torch.aliases import AliasedMemory
+from planners.importers.torch.recorded import AliasedMemory
 from planners.importers.torch.steps import CallStep, Ref
 from planners.importers.torch.writes import WritingCalls
 

@@ -15,9 +15,8 @@ from planners.core.relations import Relation
 from planners.importers.passes import Call, CallTrace, needed
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
-from planners.importers.torch.aliases import new_alias
 from planners.importers.torch.kept_state import KeptState
-from planners.importers.torch.recorded import is_empty, like, tensor_of
+from planners.importers.torch.recorded import is_empty, like, new_alias, tensor_of
 from planners.importers.torch.regions import without_regions
 from planners.importers.torch.steps import CallStep, Ref, TorchTrace, fill
 from planners.importers.torch.writes import FILLED

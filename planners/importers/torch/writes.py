@@ -12,8 +12,7 @@ import torch
 from planners.core.errors import ImportFailed
 from planners.importers.passes import Call
 from planners.importers.torch import ops as torch_ops
-from planners.importers.torch.aliases import Alias, new_alias
-from planners.importers.torch.recorded import RecordedCalls, like, tensor_of
+from planners.importers.torch.recorded import Alias, RecordedCalls, like, new_alias, tensor_of
 from planners.importers.torch.steps import CallStep, Ref, WriteThrough, refs
 
 FILLED = dict.fromkeys(

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planners.allocation.overlapping.linear import Packed, pack_overlapping
+from planners.allocation.overlapping.model import turn
+from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.graph import Graph
 from planners.overlap.kernels.bottleneck import recomputing
 from planners.overlap.kernels.candidates import RunCandidate, alone, line
@@ -136,3 +138,31 @@ def _choices(options: _Options, parts: Sequence[tuple[int, int]]) -> Iterator[li
     for candidate in options.of(parts[0]):
         for rest in _choices(options, parts[1:]):
             yield [candidate, *rest]
+
+
+# ---- Blocks that were placed apart become one layout: each is turned so that tensors stay put ----
+
+
+def turned(graph: Graph, ways: Sequence[ChainWay], pool_bytes: int) -> PoolLayout:
+    """The layout of a network's blocks in a pool, modulo its size."""
+    offsets: dict[str, int] = {}
+    runs: list[KernelRun] = []
+    for way in ways:
+        local = way.packed.offsets
+        shift = turn(local, offsets)
+        for at, run in enumerate(way.runs):
+            for name in (*run.reads, *run.writes):
+                offsets[name] = (local[name] + shift) % pool_bytes
+            buffers = tuple(
+                Buffer(
+                    need.tensor,
+                    (local[f"{at}:{number}"] + shift) % pool_bytes,
+                    need.pixels,
+                    need.pixel_bytes,
+                    need.sums,
+                )
+                for number, need in enumerate(run.needs)
+            )
+            names = tuple(graph.operators[p].name for p in run.operators)
+            runs.append(KernelRun(run.form, names, buffers, run.channels, rows=run.rows))
+    return PoolLayout(pool_bytes, offsets, tuple(runs))

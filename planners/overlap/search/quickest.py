@@ -18,10 +18,9 @@ from planners.overlap.kernels.levels import Cost
 from planners.overlap.model.distance import distance
 from planners.overlap.model.separable import streams
 from planners.overlap.order.orders import least_orders
-from planners.overlap.search.chain import MOST_OPERATORS, ChainWay, cuts
+from planners.overlap.search.chain import MOST_OPERATORS, ChainWay, cuts, turned
 from planners.overlap.search.coarse import Coarse
 from planners.overlap.search.coarse_blocks import NOTHING, BlockSplits, quickest
-from planners.overlap.search.join_layouts import turned
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from planners.papers.demand_layering.sections import section_graph
 from planners.papers.table import Row
 from planners.simulator.claimed import check
 from planners.streaming import plan
-from planners.streaming.model.layers import Layer, Unit, units_of
-from planners.streaming.model.slicing import divided
-from planners.streaming.model.xavier import NAME, Xavier
+from planners.streaming.model.layers import Layer, Unit, divided, units_of
+from planners.streaming.model.times import NAME, Xavier
 from planners.streaming.place.activations import pack_activations
 from planners.streaming.place.joint import joint_front, load_of, place_jointly
 from planners.streaming.schedule.exact import DelayPoint, front_two_stages

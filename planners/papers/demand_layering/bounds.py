@@ -27,7 +27,7 @@ from planners.papers.demand_layering.sections import section_graph
 from planners.papers.table import Row
 from planners.streaming import plan
 from planners.streaming.model.table import COLUMNS
-from planners.streaming.model.xavier import NAME
+from planners.streaming.model.times import NAME
 
 Times = npt.NDArray[np.float64]  # draws × layers × (read, copy, kernel)
 

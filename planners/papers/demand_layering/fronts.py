@@ -1,6 +1,6 @@
 """Figures 13 to 15: delay against memory, exactly, beside the paper's sweep; and resolutions.
 
-Times are the fitted model's (`planners.streaming.model.xavier`); delays are in percent beyond the
+Times are the fitted model's (`planners.streaming.model.times`); delays are in percent beyond the
 sum of kernels alone, which is the preloaded network's delay.
 """
 
@@ -15,7 +15,7 @@ from planners.core.graph import Graph
 from planners.papers.demand_layering.sections import section_graph
 from planners.papers.table import Row
 from planners.streaming.model.layers import Layer, units_of
-from planners.streaming.model.xavier import Xavier
+from planners.streaming.model.times import Xavier
 from planners.streaming.options import STEP_BYTES
 from planners.streaming.schedule.exact import (
     DelayPoint,

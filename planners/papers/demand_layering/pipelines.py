@@ -13,10 +13,10 @@ from planners.papers.demand_layering.paper import PIPELINES, TABLE_2
 from planners.papers.demand_layering.sections import section_graph
 from planners.papers.table import Row
 from planners.simulator.claimed import check
-from planners.simulator.energy import energy
+from planners.simulator.moved import energy
 from planners.streaming import plan
 from planners.streaming.model.layers import units_of
-from planners.streaming.model.xavier import NAME, Xavier
+from planners.streaming.model.times import NAME, Xavier
 from planners.streaming.schedule.pipelines import fixed
 
 BOARD_BYTES = 2**34

@@ -20,13 +20,13 @@ from planners.papers.demand_layering.paper import TITLES
 from planners.papers.demand_layering.study import StreamingStudy, StreamingTables
 from planners.papers.report import how, section, written
 from planners.papers.table import from_to
-from planners.streaming.model.xavier import BESIDE_COPY, KERNEL_S
+from planners.streaming.model.times import BESIDE_COPY, KERNEL_S
 
 READING = """\
 ## How to read it
 
 Times are a **model** of the paper's board, a Jetson AGX Xavier with a 980 PRO, and no stopwatch:
-its constants (`planners/streaming/model/xavier.py`) were fitted to the delays of Table II and
+its constants (`planners/streaming/model/times.py`) were fitted to the delays of Table II and
 YOLOv4's 160.8 ms, so that the delays beside them say how well a dozen constants describe thirty
 numbers, and predict little. The memories, the fronts and the bound are exact for the times that are
 given. MB are 1024² bytes here, as in the paper's tables.

@@ -11,7 +11,7 @@ from planners.catalogue.vmcu import POINTWISE, PREFIX
 from planners.core.machine import load_machine
 from planners.overlap.cost.mcu import McuCost, cost
 from planners.overlap.cost.work import tinyengine_work, work
-from planners.overlap.search.join_layouts import turned
+from planners.overlap.search.chain import turned
 from planners.papers.table import Row
 from planners.papers.vmcu.paper import TABLE_3
 from planners.papers.vmcu.ways import ways

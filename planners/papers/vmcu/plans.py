@@ -13,9 +13,8 @@ from planners.core.progress import Clock
 from planners.core.records import plain
 from planners.overlap.options import OverlapOptions
 from planners.overlap.planner import finished, of_point, plan
-from planners.overlap.search.chain import ChainWay
+from planners.overlap.search.chain import ChainWay, turned
 from planners.overlap.search.front import FrontPoint
-from planners.overlap.search.join_layouts import turned
 from planners.papers.table import Row
 from planners.papers.vmcu.ways import ways
 from planners.simulator.claimed import check

@@ -12,7 +12,7 @@ from planners.overlap.cost.work import KernelStyle, work
 from planners.overlap.options import SEGMENTS
 from planners.overlap.place.padding import placed_anew
 from planners.overlap.planner import tractable_distances
-from planners.overlap.search.join_layouts import turned
+from planners.overlap.search.chain import turned
 from planners.papers.table import table
 from planners.papers.vmcu.ways import ways
 

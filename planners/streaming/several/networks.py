@@ -10,8 +10,7 @@ from fractions import Fraction
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.machine import Machine
-from planners.streaming.model.layers import Layer
-from planners.streaming.model.slicing import divided
+from planners.streaming.model.layers import Layer, divided
 from planners.streaming.model.times import ParameterRoute, times_of
 from planners.streaming.several.tasks import PeriodicTask, exact, task
 

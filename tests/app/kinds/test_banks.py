@@ -24,8 +24,7 @@ from planners import plots
 from planners.core.floors import ProblemFloors
 from planners.core.progress import Clock
 from planners.core.units import format_bytes
-from planners.joined.ahead import AheadLoads
-from planners.joined.bank_space import BankSpace
+from planners.joined.ahead import AheadLoads, BankSpace
 from planners.joined.behind import of_program
 from planners.joined.build import JoinedProgram
 from planners.joined.judge import Judged

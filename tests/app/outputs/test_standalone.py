@@ -21,8 +21,7 @@ from app.outputs.standalone.figures import Figures
 from app.outputs.standalone.page import script_json
 from app.views.cursor.step_pages import steps_around
 from app.widgets.palette import DARK, LIGHT
-from planners.core.files import write_text
-from planners.core.pages import is_page, plan_text_in
+from planners.core.files import is_page, plan_text_in, write_text
 from tests.app.networks import beginning
 from tests.plans import AMPLE_S
 

@@ -25,7 +25,7 @@ from app.session.sharing import plain_points
 from app.widgets.palette import LIGHT
 from app.widgets.rows import Browser
 from planners.allocation.csv_io import read_lifetimes
-from planners.core.pages import plan_text_in
+from planners.core.files import plan_text_in
 from tests.app.networks import beginning
 from tests.plans import plan_of
 
