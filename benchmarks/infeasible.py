@@ -70,7 +70,7 @@ LONGER: dict[str, tuple[dict[str, Any], ...]] = {
 """Other objectives of a planner, whose plans are plans for each of its objectives."""
 
 
-class Problem(NamedTuple):
+class ProblemFields(NamedTuple):
     """A question, and whether brute force can answer it."""
 
     graph: sp.Graph
@@ -94,7 +94,7 @@ class Problem(NamedTuple):
         return f"{self.planner} {options} at {self.budget} in {self.limit_s:g} s ({where})"
 
 
-def drawn(seed: int, planners: list[str]) -> Problem:
+def drawn(seed: int, planners: list[str]) -> ProblemFields:
     rng = random.Random(seed)
     planner = rng.choice(planners)
     few = rng.random() < 0.4
@@ -106,20 +106,20 @@ def drawn(seed: int, planners: list[str]) -> Problem:
     need = max(sum(map(graph.size_bytes, (*op.inputs, *op.outputs))) for op in graph.operators)
     budget = max(1, int(need * rng.uniform(0.4, 1.15)))
     options = rng.choice(OPTIONS[planner])
-    return Problem(graph, planner, options, budget, rng.choice(LIMITS_S), few)
+    return ProblemFields(graph, planner, options, budget, rng.choice(LIMITS_S), few)
 
 
-def in_memories(seed: int) -> Problem:
+def in_memories(seed: int) -> ProblemFields:
     """Tensors of a small graph in three memories that hold about what they must."""
     rng = random.Random(seed)
     graph = random_graph(seed, rng.randint(2, 6), largest=rng.choice([3, 9]))
     need = max(sum(map(graph.size_bytes, (*op.inputs, *op.outputs))) for op in graph.operators)
     fast, middle, slow = (max(1, int(need * rng.uniform(0.2, 0.7))) for _ in range(3))
     limit, few = rng.choice(LIMITS_S), len(graph.tensors) <= FEW
-    return Problem(graph, "cosma", {}, fast, limit, few, board(fast, middle, slow))
+    return ProblemFields(graph, "cosma", {}, fast, limit, few, board(fast, middle, slow))
 
 
-def faults(problem: Problem, seen: Counter[str]) -> Iterator[str]:
+def faults(problem: ProblemFields, seen: Counter[str]) -> Iterator[str]:
     try:
         plan = problem.plan(problem.budget, problem.limit_s)
     except sp.BudgetTooSmall as error:
@@ -141,7 +141,7 @@ def faults(problem: Problem, seen: Counter[str]) -> Iterator[str]:
     seen["planned"] += 1
 
 
-def _feasible(problem: Problem) -> Iterator[str]:
+def _feasible(problem: ProblemFields) -> Iterator[str]:
     """Plans at a budget of which *infeasible* was said."""
     others = LONGER.get(problem.planner, ()) if problem.machine is None else ()
     if problem.options.get("objective") == "peak":  # Without spills, as others are not.
@@ -164,7 +164,7 @@ def _feasible(problem: Problem) -> Iterator[str]:
             yield "infeasible, and brute force has a plan"
 
 
-def _need(problem: Problem, need: int) -> Iterator[str]:
+def _need(problem: ProblemFields, need: int) -> Iterator[str]:
     if problem.machine is not None:
         yield from _need_of_memories(problem, problem.machine, need)
         return
@@ -177,7 +177,7 @@ def _need(problem: Problem, need: int) -> Iterator[str]:
         yield f"it names a need of {need}, and there: {error}"
 
 
-def _need_of_memories(problem: Problem, machine: sp.Machine, need: int) -> Iterator[str]:
+def _need_of_memories(problem: ProblemFields, machine: sp.Machine, need: int) -> Iterator[str]:
     """Of bytes in all: with a fastest memory that holds them alone there is to be a plan."""
     if need <= sum(level.size_bytes for level in machine.banks):
         return  # No way to share them out is proven.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.model.state import TENSOR, Problem, selected_operators
+from app.model.state import TENSOR, ProblemFields, selected_operators
 from planners.core.weights import COUNTED, weights_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def names_of(text: str) -> tuple[str, ...]:
     return (words[0], words[2]) if kind_of(text) == "before" else tuple(words[1:])
 
 
-def asked(problem: Problem) -> list[str]:
+def asked(problem: ProblemFields) -> list[str]:
     """The wishes that the chosen planner is asked to respect."""
     known = KNOWN.get(problem.planner, ())
     return [text for text in problem.wishes if kind_of(text) in known]

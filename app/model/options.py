@@ -12,7 +12,7 @@ from typing import Any
 import planners as sp
 from app.model.constraints import asked
 from app.model.option_keys import keyed, own_of, spec_of, type_of, unusual
-from app.model.state import Problem, problem_with
+from app.model.state import ProblemFields, problem_with
 from planners.core.options import Options
 from planners.core.registry import AUTO as AUTO
 from planners.core.registry import COSMA
@@ -59,7 +59,7 @@ def apart(fields: Mapping[str, Any]) -> str:
     return info.cannot(fields["weights"]) if info else ""
 
 
-def chosen(problem: Problem) -> Options:
+def chosen(problem: ProblemFields) -> Options:
     """The planner's options; at their defaults where the others leave no choice."""
     kind = type_of(problem.planner)
     values = own_of(problem.planner, problem.options)
@@ -68,7 +68,7 @@ def chosen(problem: Problem) -> Options:
     return kind(**values).settled()
 
 
-def options(problem: Problem) -> dict[str, Any]:
+def options(problem: ProblemFields) -> dict[str, Any]:
     """What the planner is sent: its options, without those that the others rule out."""
     taken = chosen(problem)
     values, ruled_out = taken.values(), taken.ruled_out()
@@ -76,7 +76,7 @@ def options(problem: Problem) -> dict[str, Any]:
     return sent | ({WISHES: values[WISHES]} if values.get(WISHES) else {})
 
 
-def why_not(problem: Problem) -> dict[str, str]:
+def why_not(problem: ProblemFields) -> dict[str, str]:
     """Options of the planner that the others fix, each with the reason."""
     taken = chosen(problem)
     return {name: why for name, why in taken.ruled_out().items() if name in taken.own()}
@@ -98,7 +98,7 @@ def fields_sent(planner: str, sent: Mapping[str, Any]) -> dict[str, Any]:
 
 def usual(name: str) -> Any:
     """The default of a field, or of an option by its key."""
-    return spec_of(name).default if "." in name else Problem.param[name].default
+    return spec_of(name).default if "." in name else ProblemFields.param[name].default
 
 
 def without_breaks(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,18 +107,18 @@ def without_breaks(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key != BREAKS}
 
 
-def break_nodes(problem: Problem) -> tuple[str, ...] | None:
+def break_nodes(problem: ProblemFields) -> tuple[str, ...] | None:
     """Break nodes chosen by hand, where the planner takes any; None where they are automatic."""
     by_hand = problem.options.get(BREAKS)
     return None if by_hand is None else tuple(by_hand)
 
 
-def cuts(problem: Problem) -> bool:
+def cuts(problem: ProblemFields) -> bool:
     """Whether the network is to be cut at break nodes."""
     return BREAKS.partition(".")[2] in options(problem)
 
 
-def no_breaks(problem: Problem) -> bool:
+def no_breaks(problem: ProblemFields) -> bool:
     """Whether break nodes are chosen by hand and there are none yet."""
     return cuts(problem) and break_nodes(problem) == ()
 

@@ -26,7 +26,7 @@ WEIGHED = ("delay", "memory")
 TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"
 
 
-class Problem(param.Parameterized):
+class ProblemFields(param.Parameterized):
     """What a person wants planned; a change requires a new plan."""
 
     model = param.String("vit_b_16", doc="A name of the catalogue, timm:NAME, or an upload's.")
@@ -61,7 +61,7 @@ class Problem(param.Parameterized):
     time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
 
     @classmethod
-    def of(cls, **asked: Any) -> Problem:
+    def of(cls, **asked: Any) -> ProblemFields:
         """A problem by its fields and its planner's options, each by its name."""
         return cls(**cls().fields_of(asked))
 
@@ -96,12 +96,12 @@ class Problem(param.Parameterized):
         return {k: v for k, v in self.param.values().items() if k != "name"}
 
 
-FIELDS = tuple(name for name in Problem.param if name != "name")
+FIELDS = tuple(name for name in ProblemFields.param if name != "name")
 
 
-def problem_with(fields: Mapping[str, Any]) -> Problem:
+def problem_with(fields: Mapping[str, Any]) -> ProblemFields:
     """The default problem, except for some fields."""
-    return Problem(**fields)  # type: ignore[no-untyped-call]
+    return ProblemFields(**fields)  # type: ignore[no-untyped-call]
 
 
 class Look(param.Parameterized):

@@ -21,7 +21,7 @@ from app.model.options import BREAKS, SOLVER, WISHES, solver_names, weights_in
 from app.model.plain_links import as_written_today, of_the_page
 from app.model.presenter import USUAL
 from app.model.sizes import format_exact, plain_shape
-from app.model.state import FIELDS, WIDTHS, Look, Problem, Work, problem_with
+from app.model.state import FIELDS, WIDTHS, Look, ProblemFields, Work, problem_with
 from app.model.upload_store import there
 from planners.core.machine import changed_numbers, preset_name
 from planners.core.weights import COUNTED, LEFT_OUT, instead_of
@@ -54,13 +54,13 @@ CAN_GO: Mapping[str, str] = {
 """What is left out of a link that would be too long, in this order."""
 
 
-def to_query(problem: Problem, look: Look, pinned: Mapping[str, Any] | None = None) -> str:
+def to_query(problem: ProblemFields, look: Look, pinned: Mapping[str, Any] | None = None) -> str:
     """All fields, with a version, so that a link means the same when defaults change."""
     return link(problem, look, pinned)[0]
 
 
 def link(
-    problem: Problem, look: Look, pinned: Mapping[str, Any] | None = None
+    problem: ProblemFields, look: Look, pinned: Mapping[str, Any] | None = None
 ) -> tuple[str, list[str]]:
     """A query of at most `LONGEST` characters, and what had to be left out of it in words.
 
@@ -128,7 +128,7 @@ def from_query(
     wrong = _unknown(given)
     given = _on_its_machine(given, given["v"])
     given, brought = _uploaded(_presented(_of_now(given, wrong), wrong), wrong)
-    problem, options = _read(Problem, given, wrong), _options(given, wrong)
+    problem, options = _read(ProblemFields, given, wrong), _options(given, wrong)
     problem |= brought | ({"options": unusual(options)} if options else {})
     look = _read(Look, {k: v for k, v in given.items() if k in LOOKED_AT}, wrong)
     return problem, look, wrong
@@ -138,7 +138,7 @@ def _plain(
     given: Mapping[str, str], first: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """The same of a link without a version, which a person wrote."""
-    usual = Problem.param["planner"].default
+    usual = ProblemFields.param["planner"].default
     planner = usual if "model" in given else first.get("planner", usual)
     named = as_written_today(given, KNOWN, planner)
     if not named:
@@ -196,7 +196,7 @@ def pinned_in(
         before = {n: given[n] for n in ("planner", "parameters") if n in given}
         texts = {**texts, "weights": _of_now({**before, **texts}, wrong).get("weights", LEFT_OUT)}
     texts, brought = _uploaded(texts, wrong)
-    fields = {**_read(Problem, texts, wrong), **brought}
+    fields = {**_read(ProblemFields, texts, wrong), **brought}
     options = _options({"v": given["v"], **texts}, wrong)
     if wrong:  # else the comparison would be with another problem than the pinned one
         return {}, [line.replace("The link's", "The link's pinned") for line in wrong]
@@ -212,7 +212,7 @@ def _on_its_machine(given: Mapping[str, str], version: str) -> dict[str, str]:
     """A link with the machine that it was made for, whatever that is called today."""
     if version == VERSION:
         return dict(given)
-    machine = given.get("machine", Problem.param["machine"].default)
+    machine = given.get("machine", ProblemFields.param["machine"].default)
     return {**given, "machine": MACHINES_OF_BEFORE.get(machine, machine)}
 
 
@@ -226,7 +226,7 @@ def _of_now(given: Mapping[str, str], wrong: list[str]) -> dict[str, str]:
     if counted not in AS_WEIGHTS:
         wrong.append(CANNOT.format("parameters", counted))
         return rest
-    info = sp.planners().get(rest.get("planner", Problem.param["planner"].default))
+    info = sp.planners().get(rest.get("planner", ProblemFields.param["planner"].default))
     weights = instead_of(AS_WEIGHTS[counted], info.honours) if info else AS_WEIGHTS[counted]
     usual = weights == LEFT_OUT and "parameters" not in given
     return rest if usual else rest | {"weights": weights}
@@ -314,7 +314,7 @@ OPTION = {VERSION: _option, SECOND: _option, FIRST: links_v1.option}
 
 def _changes(values: Mapping[str, Any]) -> str:
     """Numbers that differ from a preset, as written. Raises `SpillwayError` for unknown ones."""
-    machine = values.get("machine", Problem.param["machine"].default)
+    machine = values.get("machine", ProblemFields.param["machine"].default)
     return fields_text(machine, numbers_in(machine, values["machine_fields"]))
 
 
@@ -333,7 +333,7 @@ def _known(name: str, value: Any) -> None:
 
 def _instead(name: str, text: str) -> str:
     """The nearest of what a field may be, as a question."""
-    kind = Problem if name in FIELDS else Look
+    kind = ProblemFields if name in FIELDS else Look
     choices = CHOICES[name]() if name in CHOICES else getattr(kind.param[name], "objects", ())
     return nearest(text, [str(each) for each in choices])
 
@@ -391,7 +391,7 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
     if wishes := plan.options.get(WISHES):
         fields[WISHES] = wishes
     texts = {name: _text(value) for name, value in fields.items()}
-    return {**_read(Problem, texts, []), "options": unusual(_options_of(plan))}
+    return {**_read(ProblemFields, texts, []), "options": unusual(_options_of(plan))}
 
 
 def _options_of(plan: sp.Plan) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from app.model.checked_plan import Shown
 from app.model.options import options
 from app.model.pareto import GRAPH_FIELDS, beside, indexed, same_network
-from app.model.state import Look, Problem, Work
+from app.model.state import Look, ProblemFields, Work
 from app.model.url import UPLOADED
 from planners.study.budgets import plain_budget
 
@@ -40,7 +40,7 @@ class Brought:
 class Models:
     """What is to be planned, how it is viewed, what is displayed, what was uploaded."""
 
-    problem: Problem = field(default_factory=Problem)
+    problem: ProblemFields = field(default_factory=ProblemFields)
     look: Look = field(default_factory=Look)
     work: Work = field(default_factory=Work)
     brought: Brought = field(default_factory=Brought)
@@ -51,7 +51,7 @@ class Models:
         shown: Shown | None = self.work.shown
         return shown
 
-    def request(self, of: Problem | None = None) -> dict[str, Any]:
+    def request(self, of: ProblemFields | None = None) -> dict[str, Any]:
         """The problem, or another one, as plain data for a worker."""
         problem = of or self.problem
         values = problem.values_by_name()

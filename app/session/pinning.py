@@ -13,7 +13,7 @@ from app.jobs.protocol import Answer, Request
 from app.model.checked_plan import Shown
 from app.model.options import WISHES, that_count, usual, word
 from app.model.packing import unpacked
-from app.model.state import Problem, moved, problem_with
+from app.model.state import ProblemFields, moved, problem_with
 from app.model.url import problem_of
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered
@@ -154,7 +154,7 @@ def fields_of_plan(shown: Shown) -> dict[str, Any]:
     """The fields of the problem that a plan from a file answers."""
     known = problem_of(shown.plan)
     known.setdefault("model", shown.graph.name)
-    problem = problem_with({k: v for k, v in known.items() if k in Problem.param})
+    problem = problem_with({k: v for k, v in known.items() if k in ProblemFields.param})
     return answered(problem.values_by_name())
 
 

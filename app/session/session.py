@@ -14,7 +14,7 @@ from app.jobs.pool import Asks, Share
 from app.model.checked_plan import Shown
 from app.model.machine_file import read_machine
 from app.model.pareto import indexed
-from app.model.state import Problem, moved, problem_with
+from app.model.state import ProblemFields, moved, problem_with
 from app.model.url import from_query, link, pinned_in
 from app.session import planning, sweeping, tour, what_if
 from app.session.asking import SessionPart, Together
@@ -130,7 +130,7 @@ class Session:
 
     # ---- questions to the view-models ---------------------------------------------------------
 
-    def request(self, of: Problem | None = None) -> dict[str, Any]:
+    def request(self, of: ProblemFields | None = None) -> dict[str, Any]:
         """The problem, or another one, as plain data for a worker."""
         return self.models.request(of)
 

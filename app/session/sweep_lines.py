@@ -15,7 +15,7 @@ from app.model.options import (
 )
 from app.model.pareto import AXES
 from app.model.sizes import NAMED_BUDGETS
-from app.model.state import Problem
+from app.model.state import ProblemFields
 
 CHOSEN = "as chosen"
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -138,7 +138,7 @@ class SweepLine:
 
 
 def lines_of(
-    problem: Problem,
+    problem: ProblemFields,
     request: Mapping[str, Any],
     names: Sequence[str],
     first: Sequence[int],
@@ -153,14 +153,16 @@ def lines_of(
     return [SweepLine(name, one, list(first), wide) for name, one in asked.items()]
 
 
-def asked_of(problem: Problem, request: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+def asked_of(
+    problem: ProblemFields, request: Mapping[str, Any], name: str
+) -> dict[str, Any] | None:
     """The problem of a line; None for an unknown name, or one with nothing to be planned."""
     if name == CHOSEN:
         return None if no_breaks(problem) else dict(request)
     if name not in VARIANTS:
         return None
     planner, chosen = VARIANTS[name]
-    other = Problem.of(planner=planner, **chosen)
+    other = ProblemFields.of(planner=planner, **chosen)
     return {**request, "planner": planner, "options": options(other)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import panel as pn
 
 from app.model.sizes import plain_whole
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.session.session import Session
 from app.widgets.bound import bind, said_in
 from app.widgets.style import PLAIN
@@ -21,7 +21,7 @@ class WholeNumber:
         self.wrong = pn.pane.HTML(
             "", css_classes=[f"{css}-wrong"], margin=(0, 8), stylesheets=[PLAIN]
         )
-        low, high = Problem.param[name].bounds
+        low, high = ProblemFields.param[name].bounds
         bind(
             self.field,
             session.problem,

@@ -18,8 +18,8 @@ from planners.core.errors import BadInput, MemoriesTooSmall, NoPlanFound
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.options import Rule
 from planners.core.plan import Plan
+from planners.core.problem import Problem
 from planners.core.program import Program
-from planners.core.progress import Clock
 from planners.core.units import format_bytes
 from planners.cosma.emit.program import emit
 from planners.cosma.model.problem import ScheduleProblem, TensorStay, runs
@@ -31,21 +31,15 @@ from planners.simulator.timing import schedule
 ORDER_SHARE = 0.3  # of the time, for the order of least peak
 
 
-def plan_in_banks(
-    problem: ScheduleProblem,
-    machine: Machine,
-    chosen: CosmaOptions,
-    clock: Clock,
-    about: tuple[str, ...],
-) -> Plan:
+def plan_in_banks(request: Problem[CosmaOptions], problem: ScheduleProblem, about: str) -> Plan:
     """A plan on a machine of several memories, of whose fastest the budget is the most to use.
 
-    `about` are notes on what the numbers rest on. Raises `BadInput` for options that are for one
+    `about` is a note on what the numbers rest on. Raises `BadInput` for options that are for one
     memory, and `MemoriesTooSmall` with what binds where there is no way, or none was found.
     """
+    machine, chosen, clock = request.machine, request.options, request.clock
     _require_of_several(machine, chosen)
-    asked_bytes, have_bytes = problem.budget_bytes, machine.scratchpad_bytes
-    problem = replace(problem, budget_bytes=min(asked_bytes, have_bytes))
+    problem = replace(problem, budget_bytes=min(problem.budget_bytes, machine.scratchpad_bytes))
     machine = with_scratchpad(machine, problem.budget_bytes)
     if chosen.schedule == "mpmf":
         clock.report("schedule of least peak")
@@ -71,16 +65,8 @@ def plan_in_banks(
     claims = account(problem.graph, program).claims(
         found.slow_bytes, found.bound_bytes, found.solver, clock, found.proven
     )
-    return Plan(
-        planner="cosma",
-        graph=problem.graph,
-        machine=machine,
-        budget_bytes=asked_bytes,
-        program=program,
-        claims=claims,
-        options=chosen.values(),
-        notes=(*about, *_notes(machine, chosen, found), *clock.notes(proven=found.proven)),
-    )
+    plan = request.plan(program, claims, (about, *_notes(machine, chosen, found)))
+    return replace(plan, machine=machine)
 
 
 def _rules(chosen: CosmaOptions) -> Iterator[Rule]:

@@ -34,8 +34,9 @@ from planners.core.boxes import Box, volume
 from planners.core.details import Details, LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall
 from planners.core.graph import Graph
-from planners.core.machine import Machine, with_scratchpad
+from planners.core.machine import Machine
 from planners.core.plan import Plan
+from planners.core.problem import Problem
 from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
@@ -110,56 +111,52 @@ def plan(
     chosen = CosmaOptions.of(options)
     wishes = parse(chosen.wishes, graph)
     chosen = replace(chosen, wishes=tuple(map(str, wishes)))
-    clock = Clock(chosen.time_limit, progress)
+    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
     if machine.slower:
         from planners.cosma.banks import plan_in_banks
 
-        about = (_counted(graph, chosen),)
-        return plan_in_banks(_problem(graph, budget_bytes, chosen), machine, chosen, clock, about)
+        return plan_in_banks(request, _problem(request), _counted(request))
     if not wishes:
-        problem = _problem(graph, budget_bytes, chosen)
+        problem = _problem(request)
         if chosen.objective != "peak":  # It needs more: all that is there at once.
             problem.assert_feasible()
-        return _made(graph, _solve(problem, chosen, clock), machine, chosen, clock)
-    problem = _wishful(graph, wishes, budget_bytes, chosen)
+        return _made(request, _solve(request, problem))
+    problem = _wishful(request, wishes)
     try:
-        solved = _solve(problem, chosen, clock)
+        solved = _solve(request, problem)
     except BudgetTooSmall as error:
         from planners.cosma.conflict import conflict_of
 
         raise conflict_of(
             wishes,
-            lambda some: _problem(graph, budget_bytes, chosen, some),
+            lambda some: _problem(request, some),
             chosen.schedule,
             chosen.objective,
             error,
         ) from None
-    plan = _made(graph, _with_order_told(graph, solved, chosen), machine, chosen, clock)
+    plan = _made(request, _with_order_told(request, solved))
     if lost := broken(plan, wishes):
         raise AssertionError(f"the plan breaks {', '.join(map(str, lost))}")
     return plan
 
 
-def _problem(
-    graph: Graph, budget_bytes: int, chosen: CosmaOptions, wishes: Sequence[Wish] = ()
-) -> ScheduleProblem:
+def _problem(request: Problem[CosmaOptions], wishes: Sequence[Wish] = ()) -> ScheduleProblem:
     """The problem in the graph's order, or in the nearest that respects the wishes."""
-    wished = WishedStays.of(wishes)
+    wished, chosen = WishedStays.of(wishes), request.options
     return ScheduleProblem(
-        reordered(graph, wished.before),
-        tuple(range(len(graph.operators))),
+        reordered(request.graph, wished.before),
+        tuple(range(len(request.graph.operators))),
         chosen.parameters,
-        budget_bytes,
+        request.budget_bytes,
         chosen.paper_strict,
         wished,
         in_place=chosen.weights == IN_PLACE,
     )
 
 
-def _wishful(
-    graph: Graph, wishes: Sequence[Wish], budget_bytes: int, chosen: CosmaOptions
-) -> ScheduleProblem:
+def _wishful(request: Problem[CosmaOptions], wishes: Sequence[Wish]) -> ScheduleProblem:
     """The problem with wishes; what no plan could satisfy is reported at once."""
+    graph, chosen = request.graph, request.options
     require_known(wishes, KNOWN, "cosma")
     require_counted(wishes, graph, chosen.parameters)
     spills = [str(wish) for wish in wishes if wish.kind == "spill"]
@@ -167,14 +164,15 @@ def _wishful(
 
     if spills and chosen.objective == "peak":
         raise BadInput(f"wish {spills[0]!r:.80}: objective='peak' spills nothing: use 'traffic'")
-    require_consistent(wishes, graph, budget_bytes)
+    require_consistent(wishes, graph, request.budget_bytes)
     if chosen.objective != "peak":
-        _problem(graph, budget_bytes, chosen).assert_feasible()
-    return _problem(graph, budget_bytes, chosen, wishes)
+        _problem(request).assert_feasible()
+    return _problem(request, wishes)
 
 
-def _with_order_told(graph: Graph, solved: _Solved, chosen: CosmaOptions) -> _Solved:
+def _with_order_told(request: Problem[CosmaOptions], solved: _Solved) -> _Solved:
     """A note where the order given does not respect the wishes and another replaces it."""
+    graph, chosen = request.graph, request.options
     names = [op.name for op in solved.problem.graph.operators]
     if chosen.schedule != "default" or names == list(graph.index):
         return solved
@@ -187,35 +185,23 @@ def _with_order_told(graph: Graph, solved: _Solved, chosen: CosmaOptions) -> _So
     return replace(solved, notes=(*solved.notes, note))
 
 
-def _made(
-    graph: Graph, solved: _Solved, machine: Machine, chosen: CosmaOptions, clock: Clock
-) -> Plan:
+def _made(request: Problem[CosmaOptions], solved: _Solved) -> Plan:
     """The plan of what was found: its program, and what is claimed of it."""
-    budget_bytes = solved.problem.budget_bytes
-    machine = with_scratchpad(machine, budget_bytes)
-    program, solved = _program(solved, chosen, machine, clock)
+    chosen = request.options
+    program, solved = _program(request, solved)
     solution = solved.solution
     again = 0 if chosen.objective == "peak" else _read_again(solved.problem)
     cost = solution.cost_bytes + again
     bound = min(cost, solution.bound_bytes + again)
     moved = _moved(solved, chosen)
-    claims = moved.claims(cost, bound, solution.solver, clock)
+    claims = moved.claims(cost, bound, solution.solver, request.clock)
     if solved.latency is not None:
         claims = replace(claims, status="feasible" if solved.latency.gap else "optimal")
-    return Plan(
-        planner="cosma",
-        graph=graph,
-        machine=machine,
-        budget_bytes=budget_bytes,
-        program=program,
-        claims=claims,
-        options=chosen.values(),
-        notes=(*_notes(graph, chosen, solved), *clock.notes(proven=claims.status == "optimal")),
-        details=Details(latency=solved.latency),
-    )
+    return request.plan(program, claims, _notes(request, solved), Details(latency=solved.latency))
 
 
-def _solve(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> _Solved:
+def _solve(request: Problem[CosmaOptions], problem: ScheduleProblem) -> _Solved:
+    chosen, clock = request.options, request.clock
     schedule, solver = chosen.schedule, chosen.solver
     by_ilp = chosen.method == "ilp"
     everywhere = "over all schedules"
@@ -268,10 +254,9 @@ def _solve_order(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -
     return Solution(stays, cost_of(problem, stays), bound, name)
 
 
-def _program(
-    solved: _Solved, chosen: CosmaOptions, machine: Machine, clock: Clock
-) -> tuple[Program, _Solved]:
+def _program(request: Problem[CosmaOptions], solved: _Solved) -> tuple[Program, _Solved]:
     """The program of what was found, or of the fastest of those that cost as much, or of all."""
+    chosen, machine, clock = request.options, request.sized, request.clock
     problem, solution = solved.problem, solved.solution
     if chosen.objective not in BY_LATENCY:
         return emit(problem, machine, solution.offsets), solved
@@ -339,15 +324,16 @@ def _read_in_place(problem: ScheduleProblem) -> dict[str, list[Box]]:
     return found
 
 
-def _counted(graph: Graph, chosen: CosmaOptions) -> str:
+def _counted(request: Problem[CosmaOptions]) -> str:
     """What is counted, and how."""
-    counted = ABOUT_WEIGHTS[chosen.weights]
+    graph, counted = request.graph, ABOUT_WEIGHTS[request.options.weights]
     return f"{counted}, {graph.width_words}, granularity {graph.granularity}"
 
 
-def _notes(graph: Graph, chosen: CosmaOptions, solved: _Solved) -> tuple[str, ...]:
+def _notes(request: Problem[CosmaOptions], solved: _Solved) -> tuple[str, ...]:
+    chosen = request.options
     notes = [
-        _counted(graph, chosen),
+        _counted(request),
         f"bound and status hold {solved.scope}",
     ]
     if chosen.objective == "peak":

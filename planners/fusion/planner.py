@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import Wish, broken, parse, require_known
@@ -45,8 +45,9 @@ from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.loops import items_of, pieces_of
-from planners.core.machine import Machine, with_scratchpad
+from planners.core.machine import Machine
 from planners.core.plan import Plan, Status
+from planners.core.problem import Problem
 from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback, TimeOver
 from planners.core.weights import COUNTED
@@ -71,6 +72,7 @@ from planners.fusion.search.online import online_partition, size_table
 from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.account import account
 
+Request: TypeAlias = Problem[FusionOptions]
 SEARCH = "downset search"
 READ_S = 1e-3  # An operator, about, of a program that is written, checked and timed already.
 CHECKED_SHARE = 0.7  # Of the time, to write a program: the rest is to check it.
@@ -119,18 +121,17 @@ def plan(
     chosen = FusionOptions.of(options)
     wishes = parse(chosen.wishes, graph)
     chosen = replace(chosen, wishes=tuple(map(str, wishes)))
-    clock = Clock(chosen.time_limit, progress)
-    clock.report("operators alone")
+    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
+    request.clock.report("operators alone")
     model = group_model(graph, machine, chosen.values())
     if chosen.objective == "latency":
-        return _plan_by_latency(model, budget_bytes, chosen, clock)
+        return _plan_by_latency(request, model)
     if chosen.joint and not wishes:
-        return _kept_between(model, budget_bytes, chosen, clock)
+        return _kept_between(request, model)
     require_singles(model, graph, budget_bytes)
     if not wishes:
-        partition = _search(model, budget_bytes, clock, chosen)
-        return plan_partition(model, partition, budget_bytes, chosen, clock)
-    plan = _plan_wished(model, wishes, budget_bytes, chosen, clock)
+        return plan_partition(request, model, _search(request, model))
+    plan = _plan_wished(request, model, wishes)
     if lost := broken(plan, wishes):
         raise NoPlanFound(
             f"fusion: the best plan that was found breaks {', '.join(map(str, lost))}: leave one "
@@ -139,62 +140,47 @@ def plan(
     return plan
 
 
-def _plan_wished(
-    model: GroupModel,
-    wishes: Sequence[Wish],
-    budget_bytes: int,
-    chosen: FusionOptions,
-    clock: Clock,
-) -> Plan:
+def _plan_wished(request: Request, model: GroupModel, wishes: Sequence[Wish]) -> Plan:
     """The best plan that respects wishes. Raises `WishesConflict` where there is none."""
-    graph = model.graph
+    graph, budget_bytes = request.graph, request.budget_bytes
     require_known(wishes, KNOWN, "fusion")
     require_made(wishes, graph)
     require_consistent(wishes, graph, budget_bytes)
-    if chosen.joint:
-        return _plan_jointly(model, budget_bytes, chosen, clock, wishes)
-    search = for_search(clock, len(graph.operators))
-    partition = wished_partition(model, wishes, budget_bytes, search)
-    return plan_partition(model, partition, budget_bytes, chosen, clock)
+    if request.options.joint:
+        return _plan_jointly(request, model, wishes)
+    search = for_search(request.clock, len(graph.operators))
+    return plan_partition(request, model, wished_partition(model, wishes, budget_bytes, search))
 
 
-def plan_partition(
-    model: GroupModel,
-    found: Partition,
-    budget_bytes: int,
-    chosen: FusionOptions,
-    clock: Clock,
-) -> Plan:
+def plan_partition(request: Request, model: GroupModel, found: Partition) -> Plan:
     """The plan of a partition, each group in its best way within the budget.
 
-    `chosen` are all of the planner's options. Raises `BadInput` for a group that does not fit.
+    Raises `BadInput` for a group that does not fit.
     """
-    graph = model.graph
+    graph, budget_bytes, clock = request.graph, request.budget_bytes, request.clock
     ways = [_way(model, mask, budget_bytes) for mask in found.groups]
     clock.report("addresses", found.objective_bytes, found.bound_bytes)
     groups = [(model.group(mask), way) for mask, way in zip(found.groups, ways, strict=True)]
-    ahead = chosen.double_buffer
+    ahead = request.options.double_buffer
     laid = lay_out(graph, groups, budget_bytes, double_buffer=ahead)
     placed = [PlacedGroup(*pair, 0, budget_bytes) for pair in zip(laid, found.groups, strict=True)]
     laid = short_enough(model, placed, clock, double_buffer=ahead)
-    costs = (traffic_of(laid), found.bound_bytes)
-    return _finished(model, laid, costs, budget_bytes, chosen, clock)
+    return _finished(request, laid, (traffic_of(laid), found.bound_bytes))
 
 
-def _plan_by_latency(
-    model: GroupModel, budget_bytes: int, chosen: FusionOptions, clock: Clock
-) -> Plan:
+def _plan_by_latency(request: Request, model: GroupModel) -> Plan:
     """The quickest plan found; with `joint` the one of least traffic is among them."""
-    graph, kept = model.graph, None
+    graph, chosen, clock, kept = request.graph, request.options, request.clock, None
+    budget_bytes = request.budget_bytes
     if chosen.joint:
         part = clock.share(JOINT_SHARE, bounds=False)
-        kept = _kept_between(model, budget_bytes, chosen, part)
+        kept = _kept_between(replace(request, clock=part), model)
         model = group_model(graph, model.machine, replace(chosen, joint=False).values())
     require_singles(model, graph, budget_bytes)
     search = for_search(clock, len(graph.operators), READ_S)
     found = quickest(model, budget_bytes, search, double_buffer=chosen.double_buffer)
     claim, bound = LatencyClaim(found.plan.seconds, found.bound_s, found.scope), found.bound_bytes
-    machine = with_scratchpad(model.machine, budget_bytes)
+    machine = request.sized
     if kept is not None:
         bound = min(bound, kept.claims.bound_bytes)
         least_s = ProblemFloors(graph, machine, COUNTED, machine.parameters).latency_of(bound)
@@ -203,7 +189,7 @@ def _plan_by_latency(
         if seconds < found.plan.seconds:
             return _claimed(kept, claim, bound, clock)
     laid, program = found.plan.laid, found.plan.program
-    plan = _finished(model, laid, (traffic_of(laid), bound), budget_bytes, chosen, clock, program)
+    plan = _finished(request, laid, (traffic_of(laid), bound), program)
     plan = replace(plan, notes=(*plan.notes, found.note))
     return _claimed(plan, claim, bound, clock)
 
@@ -215,91 +201,85 @@ def _claimed(plan: Plan, claim: LatencyClaim, bound: int, clock: Clock) -> Plan:
     return replace(plan, claims=claims, details=replace(plan.details, latency=claim))
 
 
-def _kept_between(
-    model: GroupModel, budget_bytes: int, chosen: FusionOptions, clock: Clock
-) -> Plan:
+def _kept_between(request: Request, model: GroupModel) -> Plan:
     """The plan of least traffic with tensors on chip between groups."""
     if model.leaves_out_sums:
-        return _plan_jointly_or_apart(model, budget_bytes, chosen, clock)
-    require_singles(model, model.graph, budget_bytes)
-    return _plan_jointly(model, budget_bytes, chosen, clock)
+        return _plan_jointly_or_apart(request, model)
+    require_singles(model, request.graph, request.budget_bytes)
+    return _plan_jointly(request, model)
 
 
-def _plan_jointly(
-    model: GroupModel,
-    budget_bytes: int,
-    chosen: FusionOptions,
-    clock: Clock,
-    wishes: Sequence[Wish] = (),
-) -> Plan:
+def _plan_jointly(request: Request, model: GroupModel, wishes: Sequence[Wish] = ()) -> Plan:
     """The plan of groups with tensors on chip between them, or of what is better without."""
-    search = for_search(clock, len(model.graph.operators))
-    joint = wished_jointly(model, wishes, budget_bytes, search, chosen.double_buffer)
+    search = for_search(request.clock, len(request.graph.operators))
+    double_buffer = request.options.double_buffer
+    joint = wished_jointly(model, wishes, request.budget_bytes, search, double_buffer)
     if joint.cosma is not None:
-        return _taken_over(joint.cosma, joint.bound_bytes, chosen, clock)
-    written = _joint_program(model, joint, budget_bytes, clock, chosen.double_buffer)
+        return _taken_over(joint.cosma, joint.bound_bytes, request)
+    written = _joint_program(request, model, joint)
     if written is None:
         alone = replace(joint.partition, bound_bytes=joint.bound_bytes)
-        return plan_partition(model, alone, budget_bytes, chosen, clock)
+        return plan_partition(request, model, alone)
     joint, program = written
     costs = (joint.objective_bytes, joint.bound_bytes)
-    return _finished(model, joint.laid, costs, budget_bytes, chosen, clock, program)
+    return _finished(request, joint.laid, costs, program)
 
 
 def _joint_program(
-    model: GroupModel, joint: JointFusion, budget_bytes: int, clock: Clock, double_buffer: bool
+    request: Request, model: GroupModel, joint: JointFusion
 ) -> tuple[JointFusion, Program] | None:
     """Groups with tensors on chip between them and their program, in coarser ways where it names
     too many pieces to be checked in time; None where there are none, or it takes too long to be
     written, and to be checked in as much time, and groups alone do not."""
     if not joint.placed:
         return None
-    machine = with_scratchpad(model.machine, budget_bytes)
+    clock = request.clock
     least: JointFusion | None = joint
     while least is not None:
         within_s = CHECKED_SHARE * (clock.left_s + GRACE_S)
         if joint.partition.objective_bytes >= NEVER:
             within_s = inf
         try:
-            program = emit(model.graph, machine, least.laid, budget_bytes, within_s)
+            program = emit(request.graph, request.sized, least.laid, request.budget_bytes, within_s)
         except TimeOver:
             break
         check_s, left_s = PIECE_S * pieces_of(items_of(program)), clock.left_s + GRACE_S
         if check_s <= left_s or within_s == inf:
             return least, program
         share = SHORTER * left_s / check_s
+        double_buffer = request.options.double_buffer
         least = least.shorter(model, share, clock, double_buffer=double_buffer)
     clock.end()
     return None
 
 
-def _plan_jointly_or_apart(
-    model: GroupModel, budget_bytes: int, chosen: FusionOptions, clock: Clock
-) -> Plan:
+def _plan_jointly_or_apart(request: Request, model: GroupModel) -> Plan:
     """The better of groups with tensors on chip between them and of groups alone, with all sums.
 
     Where accumulators are wider than what they become, tensors that stay have no room for them.
     """
-    graph = model.graph
-    sums = group_model(graph, model.machine, replace(chosen, joint=False).values())
+    graph, budget_bytes, clock = request.graph, request.budget_bytes, request.clock
+    apart = replace(request.options, joint=False)
+    sums = group_model(graph, request.machine, apart.values())
     require_singles(sums, graph, budget_bytes)
     alone = best_partition(sums, graph, budget_bytes, clock.share(SUMS_SHARE, bounds=False))
     try:
         require_singles(model, graph, budget_bytes)
-        joint = _plan_jointly(model, budget_bytes, chosen, clock)
+        joint = _plan_jointly(request, model)
     except BudgetTooSmall:
-        return plan_partition(sums, alone, budget_bytes, chosen, clock)
+        return plan_partition(request, sums, alone)
     bound = min(joint.claims.bound_bytes, alone.bound_bytes)
     if alone.objective_bytes < joint.claims.objective_bytes:
-        return plan_partition(sums, replace(alone, bound_bytes=bound), budget_bytes, chosen, clock)
+        return plan_partition(request, sums, replace(alone, bound_bytes=bound))
     claims = replace(joint.claims, bound_bytes=bound, plan_s=clock.elapsed_s)
     if bound < claims.objective_bytes:
         claims = replace(claims, status="feasible")
     return replace(joint, claims=claims)
 
 
-def _taken_over(plan: Plan, bound: int, chosen: FusionOptions, clock: Clock) -> Plan:
+def _taken_over(plan: Plan, bound: int, request: Request) -> Plan:
     """A plan of COSMA's as one of operators alone: its objective is all traffic."""
+    clock = request.clock
     traffic = plan.claims.offchip_bytes
     claims = replace(
         plan.claims,
@@ -309,51 +289,39 @@ def _taken_over(plan: Plan, bound: int, chosen: FusionOptions, clock: Clock) -> 
         plan_s=clock.elapsed_s,
         solver=f"cosma: {plan.claims.solver}",
     )
-    options = chosen.values()
+    options = request.options.values()
     words = (plan.notes[0], "operators alone and whole tensors, as COSMA has them", BOUND_JOINTLY)
     notes = (*words, *clock.notes(proven=bound == traffic))
     return replace(plan, planner="fusion", claims=claims, options=options, notes=notes)
 
 
 def _finished(
-    model: GroupModel,
+    request: Request,
     laid: Sequence[LaidGroup],
     costs: tuple[int, int],
-    budget_bytes: int,
-    chosen: FusionOptions,
-    clock: Clock,
     program: Program | None = None,
 ) -> Plan:
     """The plan of groups with addresses; `costs` are its traffic and the bound on it.
 
     The program is written unless it is given.
     """
-    graph, (traffic, bound) = model.graph, costs
+    graph, chosen, (traffic, bound) = request.graph, request.options, costs
     # A bound that takes some operators for free does not bound what is moved.
     bound = 0 if chosen.free_local_layers else min(bound, traffic)
-    machine = with_scratchpad(model.machine, budget_bytes)
     try:
         within_s = longest_s(chosen.time_limit)
-        program = program or emit(graph, machine, laid, budget_bytes, within_s)
+        program = program or emit(graph, request.sized, laid, request.budget_bytes, within_s)
     except TimeOver:
         raise unwritten(chosen.time_limit) from None
     moved = replace(account(graph, program), traffic_bytes=traffic)
-    return Plan(
-        planner="fusion",
-        graph=graph,
-        machine=machine,
-        budget_bytes=budget_bytes,
-        program=program,
-        claims=moved.claims(traffic, bound, _solver(chosen), clock),
-        options=chosen.values(),
-        notes=(*_notes(graph, laid, chosen), *clock.notes(proven=bound == traffic)),
-    )
+    claims = moved.claims(traffic, bound, _solver(chosen), request.clock)
+    return request.plan(program, claims, _notes(graph, laid, chosen))
 
 
-def _search(model: GroupModel, budget_bytes: int, clock: Clock, chosen: FusionOptions) -> Partition:
+def _search(request: Request, model: GroupModel) -> Partition:
     """The partition by the chosen search; those of a baseline or online are heuristics."""
-    graph = model.graph
-    clock = for_search(clock, len(graph.operators))
+    graph, budget_bytes, chosen = request.graph, request.budget_bytes, request.options
+    clock = for_search(request.clock, len(graph.operators))
     if chosen.baseline:
         return BASELINES[chosen.baseline](model, graph, budget_bytes, clock=clock)
     if chosen.online:

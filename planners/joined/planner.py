@@ -40,6 +40,7 @@ from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
+from planners.core.problem import Problem
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.registry import COSMA, FUSION, JOINED
 from planners.core.registry import planner as find_planner
@@ -100,13 +101,14 @@ def plan(
     require_consistent(wishes, graph, budget_bytes)
     graph.assert_whole_bytes(JOINED)
     weights = instead_of(chosen.weights, HONOURED)
-    clock = Clock(chosen.time_limit, progress)
+    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
+    clock = request.clock
     aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
     others = chosen.others and not wishes
     in_place = aim.floors.weights == IN_PLACE
     hopeless = None if machine.slower else one_element(graph, budget_bytes, in_place=in_place)
     if hopeless is not None and not others:
-        raise _with_need(hopeless, graph, machine, budget_bytes)
+        raise _with_need(hopeless, request)
     size = min(budget_bytes, machine.scratchpad_bytes) if machine.slower else budget_bytes
     known = begun(chosen.begin, aim, size, wishes, clock)
     if known is not None and _met(known.value, aim):
@@ -134,7 +136,7 @@ def plan(
     if others and not (own is not None and _met(own.value, aim)):
         try:
             bound = hopeless.need_bytes if hopeless else 0
-            asked = _asked(graph, machine, budget_bytes, aim, chosen, clock, bound)
+            asked = _best_of_others(request, aim, bound)
             if other is None or aim.better(asked.value, other.value):
                 other = asked
         except SpillwayError as error:
@@ -174,13 +176,12 @@ def _in_orders(builder: JoinedBuilder) -> Iterator[JoinedBuilder]:
         yield other
 
 
-def _with_need(
-    error: BudgetTooSmall, graph: Graph, machine: Machine, budget_bytes: int
-) -> BudgetTooSmall:
+def _with_need(error: BudgetTooSmall, request: Problem[JoinedOptions]) -> BudgetTooSmall:
     """The same with bytes that have a plan, those of fused groups: what one element reads has
     none."""
+    budget_bytes, options = request.budget_bytes, {"time_limit": LEAST_S}
     try:
-        find_planner(FUSION).plan(graph, machine, budget_bytes, {"time_limit": LEAST_S}, None)
+        find_planner(FUSION).plan(request.graph, request.machine, budget_bytes, options, None)
     except BudgetTooSmall as other:
         need = max(error.need_bytes, other.need_bytes)
         remedy = f"{error.remedy}; fused groups have a plan in {need}"
@@ -213,27 +214,20 @@ def _claimed(plan: Plan, clock: Clock) -> Plan:
     return replace(plan, claims=claims, notes=notes)
 
 
-def _asked(
-    graph: Graph,
-    machine: Machine,
-    budget_bytes: int,
-    aim: Aim,
-    chosen: JoinedOptions,
-    clock: Clock,
-    bound_bytes: int,
-) -> OtherPlan:
+def _best_of_others(request: Problem[JoinedOptions], aim: Aim, bound_bytes: int) -> OtherPlan:
     """The best plan of the other planners, in the time that is left. Raises `SpillwayError`.
 
     No plan of any planner needs less than `bound_bytes`.
     """
-    weights = aim.floors.weights
+    weights, machine, clock = aim.floors.weights, request.machine, request.clock
+    problem = request.graph, machine, request.budget_bytes
     try:
         if machine.slower:  # Only one of them plans in several memories.
             options = {"weights": weights, "time_limit": max(LEAST_S, clock.left_s)}
-            plan = find_planner(COSMA).plan(graph, machine, budget_bytes, options, None)
+            plan = find_planner(COSMA).plan(*problem, options, None)
         else:
             plan = BEST_OF_PLANNERS.function()(
-                graph, machine, budget_bytes, chosen.objective, weights, clock, but=(JOINED,)
+                *problem, aim.objective, weights, clock, but=(JOINED,)
             )
     except SpillwayError as error:
         if type(error) is not BudgetTooSmall:

@@ -33,8 +33,9 @@ from planners.core.details import Details
 from planners.core.details.pool import CircularPool, PoolLayout, RamPoint
 from planners.core.errors import refusal
 from planners.core.graph import Graph, Operator
-from planners.core.machine import Machine, with_scratchpad
+from planners.core.machine import Machine
 from planners.core.plan import Plan
+from planners.core.problem import Problem
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import LEFT_OUT
 from planners.core.writing import most_in_time, refuse_too_long
@@ -112,39 +113,34 @@ def plan(
     """
     chosen = OverlapOptions.of(refused(options, graph, "overlap"))
     graph.assert_whole_bytes("overlap")
-    clock = Clock(chosen.time_limit, progress)
+    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
+    clock = request.clock
     if chosen.objective == "latency":
-        offers = _quick(graph, machine, budget_bytes, chosen, clock)
+        offers = _quick(request)
     else:
         offers = all_offers(graph, clock, chosen.fuse, chosen.segment)
-    offer = _best_offer(graph, offers, budget_bytes, chosen)
+    offer = _best_offer(request, offers)
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
     if effort(graph, layout) > most_in_time(clock) and chosen.objective != "latency":
-        layout = _coarser(graph, machine, budget_bytes, offer, chosen, clock).layout()
+        layout = _coarser(request, offer).layout()
     refuse_too_long(instructions(graph, layout), REMEDY)
-    return finished(graph, machine, budget_bytes, layout, offer.bound_bytes, offers, chosen, clock)
+    return finished(request, layout, offer.bound_bytes, offers)
 
 
-def _coarser(
-    graph: Graph,
-    machine: Machine,
-    budget_bytes: int,
-    offer: LayoutOffer,
-    chosen: OverlapOptions,
-    clock: Clock,
-) -> LayoutOffer:
+def _coarser(request: Problem[OverlapOptions], offer: LayoutOffer) -> LayoutOffer:
     """An offer of fewer instructions that repeats no more work, or the same if none is found.
 
     Where the least RAM is asked for, in a little more of it.
     """
+    graph, budget_bytes, clock = request.graph, request.budget_bytes, request.clock
     clock.end()
     own = clock if clock.left_s > COARSER_S or clock.stopped else Clock(COARSER_S)
     within = [budget_bytes]
-    if chosen.objective == "ram":
+    if request.options.objective == "ram":
         within = [min(budget_bytes, int(more * offer.ram_bytes)) for more in LITTLE_MORE]
     for limit in within:
-        (other, *_) = _quick(graph, machine, limit, chosen, own)
+        (other, *_) = _quick(replace(request, budget_bytes=limit, clock=own))
         efforts = [effort(graph, each.layout()) for each in (offer, other)]
         fits = other.ram_bytes <= limit and other.extra_macs <= offer.extra_macs
         if fits and efforts[1] < efforts[0]:
@@ -152,16 +148,15 @@ def _coarser(
     return offer
 
 
-def _quick(
-    graph: Graph, machine: Machine, budget_bytes: int, chosen: OverlapOptions, clock: Clock
-) -> list[LayoutOffer]:
+def _quick(request: Problem[OverlapOptions]) -> list[LayoutOffer]:
     """The layout that is quickest on the machine, or the front where only that may have one."""
-    cost = Cost(graph, machine, chosen.weights != LEFT_OUT)
+    graph, fuse = request.graph, request.options.fuse
+    cost = Cost(graph, request.machine, request.options.weights != LEFT_OUT)
     quick = quick_layout(
-        graph, budget_bytes, cost, clock, chosen.fuse, lambda: tractable_distances(graph)
+        graph, request.budget_bytes, cost, request.clock, fuse, lambda: tractable_distances(graph)
     )
     if quick is None:
-        return all_offers(graph, clock, chosen.fuse)
+        return all_offers(graph, request.clock, fuse)
     layout = quick.layout
     least = quick.bound_bytes
     return [LayoutOffer(layout.pool_bytes, least, quick.extra_macs, quick.binding, lambda: layout)]
@@ -257,41 +252,25 @@ def _of_joint(graph: Graph, joint: LaidOut) -> LayoutOffer:
 
 
 def finished(
-    graph: Graph,
-    machine: Machine,
-    budget_bytes: int,
+    request: Problem[OverlapOptions],
     layout: PoolLayout,
     bound_bytes: int,
     offers: Sequence[LayoutOffer],
-    chosen: OverlapOptions,
-    clock: Clock,
 ) -> Plan:
     """The plan of a layout."""
-    machine = with_scratchpad(machine, budget_bytes)
-    program = emit(graph, machine, layout, chosen.weights != LEFT_OUT)
+    graph, chosen = request.graph, request.options
+    program = emit(graph, request.sized, layout, chosen.weights != LEFT_OUT)
     quick = chosen.objective == "latency"
     claims = account(graph, program).claims(
-        layout.pool_bytes, bound_bytes, "segment overlap", clock, proven=not quick
+        layout.pool_bytes, bound_bytes, "segment overlap", request.clock, proven=not quick
     )
-    return Plan(
-        planner="overlap",
-        graph=graph,
-        machine=machine,
-        budget_bytes=budget_bytes,
-        program=program,
-        claims=claims,
-        options=chosen.values(),
-        notes=(*_notes(graph, layout, chosen), *clock.notes(proven=claims.status == "optimal")),
-        details=Details(
-            CircularPool(layout, tuple(o.point for o in offers), work(graph, layout).modulos)
-        ),
-    )
+    pool = CircularPool(layout, tuple(o.point for o in offers), work(graph, layout).modulos)
+    return request.plan(program, claims, _notes(graph, layout, chosen), Details(pool))
 
 
-def _best_offer(
-    graph: Graph, offers: Sequence[LayoutOffer], budget_bytes: int, chosen: OverlapOptions
-) -> LayoutOffer:
+def _best_offer(request: Problem[OverlapOptions], offers: Sequence[LayoutOffer]) -> LayoutOffer:
     """The offer that is best for the objective; offers come with falling RAM."""
+    graph, budget_bytes, chosen = request.graph, request.budget_bytes, request.options
     least = offers[-1]
     if least.ram_bytes > budget_bytes:
         read, made = ends(graph, [graph.index[name] for name in least.binding])

@@ -30,9 +30,10 @@ from planners.core.details import Details
 from planners.core.details.streamed import DelayBand, Ring, StreamedLayer, StreamedParameters
 from planners.core.graph import Graph
 from planners.core.lookups import with_rows_read
-from planners.core.machine import Machine, with_scratchpad
+from planners.core.machine import Machine
 from planners.core.plan import Plan
-from planners.core.progress import Clock, ProgressCallback
+from planners.core.problem import Problem
+from planners.core.progress import ProgressCallback
 from planners.simulator.account import account
 from planners.simulator.given_times import seconds_of
 from planners.simulator.timing import schedule
@@ -67,22 +68,13 @@ def plan(
     """
     graph = with_rows_read(graph, ahead=True)
     chosen = StreamingOptions.of(refused(options, graph, "streaming"))
-    clock = Clock(chosen.time_limit, progress)
+    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
     times = times_of(graph, machine, chosen.times)
-    choice = choose(graph, machine, times, budget_bytes, chosen, clock)
-    return _finished(graph, machine, budget_bytes, times, choice, chosen, clock)
+    return _finished(request, times, choose(request, times))
 
 
-def _finished(
-    graph: Graph,
-    machine: Machine,
-    budget_bytes: int,
-    times: Times,
-    choice: ScheduleChoice,
-    chosen: StreamingOptions,
-    clock: Clock,
-) -> Plan:
-    machine = with_scratchpad(machine, budget_bytes)
+def _finished(request: Problem[StreamingOptions], times: Times, choice: ScheduleChoice) -> Plan:
+    graph, machine, chosen = request.graph, request.sized, request.options
     program = emit(graph, machine, choice.way.units, choice.schedule, choice.activations)
     given = given_times(graph, times, choice.way.units, choice.schedule.layers)
     if choice.schedule.kind == "joint":  # Addresses may leave more room than the delay needs.
@@ -90,20 +82,12 @@ def _finished(
         last = schedule(program, machine, graph, seconds=seconds)
         choice = replace(choice, delay_s=max(interval.stop_s for interval in last))
     solver = f"layered streaming, {chosen.pipeline}{', joint' * chosen.joint}"
-    claims = account(graph, program).claims(choice.memory_bytes, choice.bound_bytes, solver, clock)
-    proven = claims.status == "optimal"
-    return Plan(
-        planner="streaming",
-        graph=graph,
-        machine=machine,
-        budget_bytes=budget_bytes,
-        program=program,
-        claims=claims,
-        options=chosen.values(),
-        notes=(*_notes(graph, times, choice, chosen), *clock.notes(proven=proven)),
-        details=Details(_streamed(graph, times, choice, chosen)),
-        times=given,
+    claims = account(graph, program).claims(
+        choice.memory_bytes, choice.bound_bytes, solver, request.clock
     )
+    notes = _notes(graph, times, choice, chosen)
+    details = Details(_streamed(graph, times, choice, chosen))
+    return request.plan(program, claims, notes, details, given)
 
 
 def _streamed(

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import planners as sp
 from app.model.option_keys import keyed, type_of
 from app.model.options import SOLVER, options, why_not
-from app.model.state import Look, Problem
+from app.model.state import Look, ProblemFields
 from app.model.url import from_query, problem_of, to_query
 from app.outputs.scripts import as_python, plan_as_python
 from planners.cli.main import app
@@ -79,11 +79,11 @@ def all_options() -> Iterator[Any]:
                 yield pytest.param(planner, name, value, id=id, marks=marks)
 
 
-def opened(query: str) -> Problem:
+def opened(query: str) -> ProblemFields:
     """The problem that a page has of an address."""
     fields, _, wrong = from_query(dict(parse_qsl(query[1:], keep_blank_values=True)))
     assert wrong == []
-    return Problem(**fields)
+    return ProblemFields(**fields)
 
 
 @pytest.mark.usefixtures("solver_here")
@@ -92,7 +92,7 @@ def test_an_option_comes_back_from_address_plan_and_file(
     planner: str, name: str, value: Any, tmp_path: Path
 ) -> None:
     chosen = {**WITH.get(f"{planner}.{name}", {}), name: value}
-    asked = Problem.of(planner=planner, model="squeezenet1_1", budget="4 MiB", **chosen)
+    asked = ProblemFields.of(planner=planner, model="squeezenet1_1", budget="4 MiB", **chosen)
     page = opened(to_query(asked, Look()))
     assert page.values_by_name() == asked.values_by_name()
     assert name not in why_not(page)
@@ -104,7 +104,7 @@ def test_an_option_comes_back_from_address_plan_and_file(
             chosen.get("objective", "latency")
         }
         return
-    again = Problem(**problem_of(saved))
+    again = ProblemFields(**problem_of(saved))
     assert again.options == asked.options == keyed_unusual(planner, chosen)
     assert opened(to_query(again, Look())).options == asked.options
 
@@ -156,11 +156,11 @@ def test_a_link_never_makes_the_server_read_a_file() -> None:
                 key = f"{planner}.{name}"
                 fields, _, wrong = from_query({"v": "3", key: "/etc/passwd"})
                 assert (fields, len(wrong)) == ({}, 1)
-                assert "/etc/passwd" not in as_python(Problem(**fields))
+                assert "/etc/passwd" not in as_python(ProblemFields(**fields))
 
 
 def test_flipping_planners_keeps_what_each_was_told() -> None:
-    problem = Problem.of(planner="overlap", objective="ram")
+    problem = ProblemFields.of(planner="overlap", objective="ram")
     problem.take(planner="cosma", objective="peak")
     assert (problem.option("objective"), options(problem)["objective"]) == ("peak", "peak")
     problem.planner = "overlap"

@@ -8,6 +8,7 @@ import pytest
 
 import planners as sp
 from planners.cli import main
+from planners.core.problem import Problem
 from planners.core.program import Load, Store
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
@@ -149,7 +150,8 @@ def test_a_path_that_comes_back_is_named() -> None:
     masks = tuple(1 << i for i in range(len(graph.operators)))
     cost = sum(model.best(mask, 10**6).traffic_bytes for mask in masks)  # type: ignore[union-attr]
     found = Partition(masks, cost, 0, "feasible")
-    plan = plan_partition(model, found, 10**6, FusionOptions(), Clock(10))
+    request = Problem(graph, MACHINE, 10**6, FusionOptions(), Clock(10))
+    plan = plan_partition(request, model, found)
     _, why = explained(plan)
     reasons = [pair.reason for k in range(len(masks)) for pair in why.neighbours(k)]
     assert any("comes back by" in reason for reason in reasons)

@@ -7,7 +7,7 @@ import pytest
 import planners as sp
 from planners.allocation.overlapping.linear import pack_overlapping
 from planners.catalogue.vmcu import BottleneckShape, bottleneck
-from planners.core.progress import Clock
+from planners.core.problem import Problem
 from planners.overlap.kernels.bottleneck import recomputing
 from planners.overlap.kernels.candidates import RunCandidate, line
 from planners.overlap.options import OverlapOptions
@@ -33,14 +33,10 @@ def plan_of(graph: sp.Graph, run: RunCandidate) -> sp.Plan:
     assert packed is not None
     way = ChainWay(0, len(graph.operators), (run,), packed, run.extra_macs)
     layout = turned(graph, [way], way.size_bytes)
-    options = {"objective": "ram", "fuse": True, "parameters": False}
-    machine, points = (
-        sp.load_machine("npu_small"),
-        [of_point(graph, FrontPoint(way.size_bytes, 0, (way,)))],
-    )
-    bound = packed.bound_bytes
-    chosen, clock = OverlapOptions.of(options), Clock(600)
-    return finished(graph, machine, way.size_bytes, layout, bound, points, chosen, clock)
+    chosen = OverlapOptions.of({"objective": "ram", "parameters": False})
+    request = Problem.of(graph, sp.load_machine("npu_small"), way.size_bytes, chosen)
+    points = [of_point(graph, FrontPoint(way.size_bytes, 0, (way,)))]
+    return finished(request, layout, packed.bound_bytes, points)
 
 
 @pytest.mark.parametrize("module", SHAPES, ids=lambda module: module.name)

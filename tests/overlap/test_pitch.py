@@ -13,6 +13,7 @@ from planners.backends.int8.random_net import random_net
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
+from planners.core.problem import Problem
 from planners.core.progress import Clock
 from planners.overlap.cost.work import KernelStyle, work
 from planners.overlap.emit.saved import layout_of
@@ -215,7 +216,8 @@ def test_every_form_runs_padded(form: str, tmp_path: Path) -> None:
     offer = LayoutOffer(layout.pool_bytes, 0, 0, (graph.operators[0].name,), lambda: layout)
     chosen = OverlapOptions.of({"segment": "min"})
     machine = sp.load_machine("stm32f411")
-    sp.check(finished(graph, machine, layout.pool_bytes, layout, 0, [offer], chosen, clock))
+    request = Problem(graph, machine, layout.pool_bytes, chosen, clock)
+    sp.check(finished(request, layout, 0, [offer]))
     net = random_net(graph, 0)
     assert execute_int8(layout, net).bit_exact
     if COMPILER:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from planners.core.machine import load_machine
-from planners.core.progress import Clock
+from planners.core.problem import Problem
 from planners.streaming.options import StreamingOptions
 from planners.streaming.search.bound import band, delay_with, drawn, guaranteed_bound, upper
 from planners.streaming.search.choose import choose
@@ -22,7 +22,7 @@ def test_ten_thousand_draws_are_within_the_bound(pipeline: str) -> None:
     machine, closest = load_machine("jetson_xavier_980pro"), 0.0
     for _ in range(10):
         graph, times = chain(random_layers(random, most=7), random)
-        choice = choose(graph, machine, times, 10_000, options, Clock(600.0, None))
+        choice = choose(Problem.of(graph, machine, 10_000, options), times)
         bound = guaranteed_bound(graph, times, choice, spread=0.5)
         assert bound is not None
         assert bound >= choice.delay_s
@@ -37,7 +37,7 @@ def test_ten_thousand_draws_are_within_the_bound(pipeline: str) -> None:
 def test_without_samples_or_spread_nothing_bounds_the_times() -> None:
     graph, times = chain(random_layers(Random(6)), Random(6))
     machine = load_machine("jetson_xavier_980pro")
-    choice = choose(graph, machine, times, 10_000, StreamingOptions.of({}), Clock(600.0, None))
+    choice = choose(Problem.of(graph, machine, 10_000, StreamingOptions.of({})), times)
     assert guaranteed_bound(graph, times, choice) is None
     found = band(graph, times, choice, 50)
     assert found.least_s == pytest.approx(found.largest_s) == pytest.approx(choice.delay_s)

@@ -28,8 +28,8 @@ def what_if(what: sp.Graph | sp.Plan | str = "mobilenet_v2", **asked: Any) -> Wh
     """A panel of widgets that plans a graph, or a model by name, again at every change.
 
     `asked` is what to begin with: `planner`, `budget`, `machine`, `wishes`, or any other field of
-    `app.model.state.Problem`. The panel's `plan` is the plan on screen, `tried` a table of all that
-    were. Raises `BadInput` for a field that is none, or a value that it cannot have.
+    `app.model.state.ProblemFields`. The panel's `plan` is the plan on screen, `tried` a table of
+    all that were. Raises `BadInput` for a field that is none, or a value that it cannot have.
     """
     from app.outputs.notebook.panel import WhatIf
 

@@ -9,16 +9,16 @@ import planners as sp
 from app.kinds.registry import kind_of_planner
 from app.model.option_keys import type_of
 from app.model.sizes import format_exact
-from app.model.state import FIELDS, Problem
+from app.model.state import FIELDS, ProblemFields
 from app.model.stream import roomy_bytes
 
 
-def checked(what: Any, asked: Mapping[str, Any], of: Problem | None = None) -> dict[str, Any]:
+def checked(what: Any, asked: Mapping[str, Any], of: ProblemFields | None = None) -> dict[str, Any]:
     """The fields that code changes of a problem, `of` or the default one; options by their names.
 
     Raises `BadInput` for an unknown name or a value that it cannot have.
     """
-    problem = of or Problem()
+    problem = of or ProblemFields()
     planner = str(asked.get("planner", problem.planner))
     known = {*FIELDS, *type_of(planner).own()}
     if unknown := [name for name in asked if name not in known]:
@@ -33,7 +33,7 @@ def checked(what: Any, asked: Mapping[str, Any], of: Problem | None = None) -> d
         graph = sp.load(what) if isinstance(what, str) else getattr(what, "graph", what)
         fields["budget"] = format_exact(roomy_bytes(graph))
     try:
-        Problem(**fields)
+        ProblemFields(**fields)
     except (ValueError, TypeError) as error:
         raise sp.BadInput(str(error)) from error
     return fields

@@ -19,7 +19,7 @@ from app.jobs.pool import WorkerPool, shared_pool
 from app.model.checked_plan import Shown
 from app.model.machines import called
 from app.model.options import options
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.outputs.notebook.asking import checked
 from app.outputs.notebook.fields import Fields
 from app.outputs.notebook.replayed import plan_of
@@ -182,9 +182,9 @@ def too_small(why: Mapping[str, Any]) -> sp.BudgetTooSmall | sp.NoPlanFound:
 
 def row(asked: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
     """A plan as a row of a table."""
-    fields = {name: value for name, value in asked.items() if name in Problem.param}
-    chosen = options(Problem(**fields)) if fields else {}
-    usual = options(Problem(planner=shown.plan.planner))
+    fields = {name: value for name, value in asked.items() if name in ProblemFields.param}
+    chosen = options(ProblemFields(**fields)) if fields else {}
+    usual = options(ProblemFields(planner=shown.plan.planner))
     return {
         "model": shown.graph.name,
         "planner": shown.plan.planner,

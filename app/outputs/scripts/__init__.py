@@ -10,7 +10,7 @@ import planners as sp
 from app.model.machines import numbers_in
 from app.model.options import options, weights_in
 from app.model.sizes import plain_shape
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.model.url import UPLOADED
 from planners.core.machine import changed_numbers, preset_name
 
@@ -26,7 +26,7 @@ print(f"{trace.makespan_s:.6g} s, {trace.energy_j:.6g} J")
 """
 
 
-def as_python(problem: Problem, file: str = "") -> str:
+def as_python(problem: ProblemFields, file: str = "") -> str:
     """A script that plans, checks and simulates a problem; `file` is what an upload was called."""
     p = problem
     chosen = {
@@ -98,7 +98,7 @@ def _machine_line(preset: str, numbers: Mapping[str, float]) -> str:
     return f"machine = sp.with_numbers({preset!r}, {{\n{items}}})"
 
 
-def _graph_lines(problem: Problem, file: str) -> tuple[str, list[str]]:
+def _graph_lines(problem: ProblemFields, file: str) -> tuple[str, list[str]]:
     """What the script expects, and how it comes by its graph."""
     p, width = problem, {"bytes_per_element": problem.bytes_per_element}
     shape = plain_shape(p.input_shape)

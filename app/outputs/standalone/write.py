@@ -19,7 +19,7 @@ from app.kinds.bundles import checked_bundled, is_bundled
 from app.model.checked_plan import Shown, show
 from app.model.file_names import file_stem
 from app.model.packing import packed
-from app.model.state import Look, Problem
+from app.model.state import Look, ProblemFields
 from app.model.url import problem_of, to_query
 from app.outputs.scripts import plan_as_python
 from app.outputs.standalone.contents import contents
@@ -120,7 +120,7 @@ def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
         script, places = components(roots, wrap_script=False)
     if not plan:
         left_out.append("The plan's own JSON, which is too large: save it from the explorer.")
-    problem = Problem(**(seen.fields or problem_of(shown.plan)))
+    problem = ProblemFields(**(seen.fields or problem_of(shown.plan)))
     return Parts(
         script=script,
         places=places,

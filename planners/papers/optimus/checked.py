@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from planners.core.problem import Problem
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.options import FusionOptions
@@ -42,7 +43,8 @@ def _replayed(bench: Bench, case: PartitionCase) -> Row:
     assert isinstance(model, GroupModel)
     chosen = FusionOptions.of({"channel_tile": case.channel_tile})
     partition = Partition(result.groups, result.traffic_bytes or 0, result.bound_bytes, "feasible")
-    plan = plan_partition(model, partition, case.budget_bytes, chosen, Clock(600.0))
+    request = Problem(model.graph, model.machine, case.budget_bytes, chosen, Clock(600.0))
+    plan = plan_partition(request, model, partition)
     if len(list(islice(plan.program.instructions, MOST_INSTRUCTIONS + 1))) > MOST_INSTRUCTIONS:
         return {"network": case.network, "traffic": None}
     trace = simulate(plan)

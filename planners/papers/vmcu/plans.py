@@ -9,7 +9,7 @@ from math import prod
 from planners.core.graph import Graph
 from planners.core.machine import load_machine
 from planners.core.plan import Plan
-from planners.core.progress import Clock
+from planners.core.problem import Problem
 from planners.core.records import plain
 from planners.overlap.options import OverlapOptions
 from planners.overlap.planner import finished, of_point, plan
@@ -77,13 +77,10 @@ def _program(graph: Graph, way: ChainWay, time_limit_s: float) -> Plan:
     """The plan that has this way only."""
     point = FrontPoint(way.size_bytes, way.extra_macs, (way,))
     layout = turned(graph, [way], way.size_bytes)
-    options = {"objective": "ram", "fuse": True, "parameters": False}
-    machine, clock = load_machine(MACHINE), Clock(time_limit_s)
-    bound = way.packed.bound_bytes
-    offers = [of_point(graph, point)]
-    return finished(
-        graph, machine, way.size_bytes, layout, bound, offers, OverlapOptions.of(options), clock
-    )
+    options = {"objective": "ram", "parameters": False, "time_limit": time_limit_s}
+    machine, chosen = load_machine(MACHINE), OverlapOptions.of(options)
+    request = Problem.of(graph, machine, way.size_bytes, chosen)
+    return finished(request, layout, way.packed.bound_bytes, [of_point(graph, point)])
 
 
 def _replayed(made: Plan, most: int) -> bool:

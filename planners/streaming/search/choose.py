@@ -8,7 +8,7 @@ from math import inf
 from planners.core.errors import BadInput, BudgetTooSmall
 from planners.core.graph import Graph
 from planners.core.machine import Machine
-from planners.core.progress import Clock
+from planners.core.problem import Problem
 from planners.core.units import format_bytes
 from planners.streaming.emit.program import held_by, stored_s
 from planners.streaming.model.times import ParameterRoute, Times
@@ -61,20 +61,15 @@ class ScheduleChoice:
         return tuple((point.memory_bytes + apart, point.delay_s) for point in self.front)
 
 
-def choose(
-    graph: Graph,
-    machine: Machine,
-    times: Times,
-    budget_bytes: int,
-    chosen: StreamingOptions,
-    clock: Clock,
-) -> ScheduleChoice:
+def choose(request: Problem[StreamingOptions], times: Times) -> ScheduleChoice:
     """The pipeline requested; where there is a choice, the least delay, then memory.
 
     Raises `BudgetTooSmall` with the largest layer where no rings fit beside the activations.
     """
+    graph, machine, chosen = request.graph, request.machine, request.options
     if chosen.joint:
-        return jointly(graph, machine, times, budget_bytes, chosen, clock)
+        return jointly(request, times)
+    budget_bytes, clock = request.budget_bytes, request.clock
     clock.report("activations")
     activations = pack_activations(graph, clock)
     clock.report("rings")
@@ -95,25 +90,19 @@ def choose(
     return min(fitting, key=_rank)
 
 
-def jointly(
-    graph: Graph,
-    machine: Machine,
-    times: Times,
-    budget_bytes: int,
-    chosen: StreamingOptions,
-    clock: Clock,
-) -> ScheduleChoice:
+def jointly(request: Problem[StreamingOptions], times: Times) -> ScheduleChoice:
     """Weights and activations in one memory, in two stages: the least delay within the budget.
 
     Raises `BudgetTooSmall` with the layer that needs most beside its activations.
     """
+    graph, budget_bytes, clock = request.graph, request.budget_bytes, request.clock
     best: ScheduleChoice | None = None
     least_s = inf
     needs: list[tuple[int, str, tuple[str, ...]]] = []
-    every = Slicings(graph, machine, times, 2, budget_bytes, True, True)
-    for way in every.offered(chosen, clock):
+    every = Slicings(graph, request.machine, times, 2, budget_bytes, True, True)
+    for way in every.offered(request.options, clock):
         clock.report(f"one memory, {len(way.units)} layers")
-        front, choice = _placed(graph, times, way, budget_bytes, clock)
+        front, choice = _placed(request, times, way)
         needs.append(_most(graph, way))
         least_s = min([least_s, *(delay for memory, delay in front if memory <= budget_bytes)])
         if choice is not None and (best is None or _rank(choice) < _rank(best)):
@@ -124,9 +113,9 @@ def jointly(
         raise BudgetTooSmall(need, budget_bytes, name, tensors, remedy)
     if best is None or best.schedule.delay_s > least_s:
         # No addresses were found for the bound: rings apart from activations may be as good.
-        apart = replace(chosen, joint=False, stages=2)
+        apart = replace(request.options, joint=False, stages=2)
         try:
-            other = choose(graph, machine, times, budget_bytes, apart, clock)
+            other = choose(replace(request, options=apart), times)
         except BudgetTooSmall as error:
             if best is None:
                 remedy = (
@@ -141,12 +130,12 @@ def jointly(
 
 
 def _placed(
-    graph: Graph, times: Times, way: Slicing, budget_bytes: int, clock: Clock
+    request: Problem[StreamingOptions], times: Times, way: Slicing
 ) -> tuple[list[tuple[int, float]], ScheduleChoice | None]:
     """The front of a way in one memory, and its best choice within the budget."""
-    shared = held(way.units)
+    graph, budget_bytes = request.graph, request.budget_bytes
     front, placed = place_jointly(
-        graph, way.units, way.layers, budget_bytes, clock, way.start, shared
+        graph, way.units, way.layers, budget_bytes, request.clock, way.start, held(way.units)
     )
     if placed is None:
         return front, None

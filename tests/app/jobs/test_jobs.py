@@ -18,7 +18,7 @@ from app.jobs import pool as jobs
 from app.jobs import process
 from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from planners.core.weights import weights_of
 
 PROBLEM = {
@@ -209,4 +209,4 @@ def test_workers_end_with_the_pool(until: Any) -> None:
 
 def test_the_default_problem_has_the_fields_of_the_view_model() -> None:
     names = {*PROBLEM, "upload", "machine_fields", "wishes"}
-    assert names == set(Problem().values_by_name())
+    assert names == set(ProblemFields().values_by_name())

@@ -16,12 +16,12 @@ import random, sys
 from pathlib import Path
 from app.jobs.protocol import Request
 from app.jobs.results import ResultStore
-from app.model.state import Problem
+from app.model.state import ProblemFields
 rng, kept = random.Random(int(sys.argv[2])), ResultStore(Path(sys.argv[1]), 20_000)
 read = 0
 for _ in range(200):
     number = rng.randrange(12)
-    request = Request("plan", {**Problem().values_by_name(), "budget": f"{number + 1} KiB"})
+    request = Request("plan", {**ProblemFields().values_by_name(), "budget": f"{number + 1} KiB"})
     line = random.Random(number).randbytes(1000).hex()
     if rng.random() < 0.5:
         kept.keep(request, [line], 1.0)

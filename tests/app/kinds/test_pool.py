@@ -27,7 +27,7 @@ from app.model.packing import unpacked
 from app.model.pool import largest_gap
 from app.model.staircase import staircase
 from app.model.state import (
-    Problem,
+    ProblemFields,
     run_selection,
     selected_operators,
     selected_tensors,
@@ -238,7 +238,7 @@ def test_a_run_is_selected(drawn: Shown) -> None:
 
 
 def test_options_keep_their_names_apart() -> None:
-    problem = Problem.of(planner="overlap", objective="ram", fuse=False)
+    problem = ProblemFields.of(planner="overlap", objective="ram", fuse=False)
     assert options(problem) == {"objective": "ram", "fuse": False, "segment": "pixel"}
     assert fields_sent("overlap", options(problem))["options"] == problem.options
     problem.planner = "cosma"

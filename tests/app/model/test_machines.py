@@ -27,7 +27,7 @@ from app.model.machines import (
     title_of,
 )
 from app.model.pareto import points_csv
-from app.model.state import Look, Problem
+from app.model.state import Look, ProblemFields
 from app.model.url import from_query, pinned_in, problem_of, to_query
 from app.outputs.scripts import as_python, plan_as_python
 from app.session.session import Session
@@ -108,7 +108,7 @@ def test_numbers_are_shown_in_the_unit_that_suits() -> None:
 
 
 def test_a_link_has_what_is_changed_and_nothing_else() -> None:
-    problem = Problem(machine_fields=f"{SLOW},{LATENCY}=2e-7")
+    problem = ProblemFields(machine_fields=f"{SLOW},{LATENCY}=2e-7")
     query = to_query(problem, Look())
     asked = dict(parse_qsl(query.lstrip("?"), keep_blank_values=True))
     assert asked["machine_fields"] == "host.read_bytes_per_s=4e9,dma_in.latency_s=2e-7"
@@ -182,7 +182,7 @@ def test_what_is_known_of_one_machine_is_not_told_of_another() -> None:
 
 
 def test_copied_python_plans_on_the_changed_machine() -> None:
-    problem = Problem(**SMALL, machine_fields=f"{SLOW},{LATENCY}=2e-7")
+    problem = ProblemFields(**SMALL, machine_fields=f"{SLOW},{LATENCY}=2e-7")
     told: list[dict[str, Any]] = []
     for text in (as_python(problem), None):
         names: dict[str, Any] = {}

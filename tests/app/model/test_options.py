@@ -19,7 +19,7 @@ from app.model.options import (
     why_not,
     word,
 )
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.model.url import from_query, problem_of, to_query
 from app.outputs.scripts import as_python
 from app.session.breaks import NO_BREAKS, NO_OPERATOR, WRONG_ORDER, used_breaks
@@ -56,7 +56,7 @@ def distinct_options() -> list[dict[str, Any]]:
     found = {}
     values = [CosmaOptions.spec(name).choices for name in CHOICES]
     for *chosen, strict in product(*values, (False, True)):
-        problem = Problem.of(**dict(zip(CHOICES, chosen, strict=True)), paper_strict=strict)
+        problem = ProblemFields.of(**dict(zip(CHOICES, chosen, strict=True)), paper_strict=strict)
         sent = options(problem)
         found[json.dumps(sent, sort_keys=True)] = sent
     return list(found.values())
@@ -75,7 +75,7 @@ def test_the_planner_takes_whatever_can_be_chosen(sent: dict[str, Any]) -> None:
 
 
 def test_what_is_ruled_out_is_not_sent_and_not_forgotten() -> None:
-    problem = Problem.of(replacement="belady")
+    problem = ProblemFields.of(replacement="belady")
     assert options(problem)["replacement"] == "belady"
     problem.take(schedule="joint")
     assert "replacement" in why_not(problem)
@@ -91,7 +91,7 @@ def test_what_is_ruled_out_is_not_sent_and_not_forgotten() -> None:
 
 
 def test_break_nodes_are_sent_with_divide_and_conquer_only() -> None:
-    problem = Problem.of(break_nodes=["op_a"])
+    problem = ProblemFields.of(break_nodes=["op_a"])
     assert "break_nodes" not in options(problem)
     problem.take(schedule="dnc")
     assert options(problem)["break_nodes"] == ["op_a"]
@@ -103,12 +103,12 @@ def test_break_nodes_are_sent_with_divide_and_conquer_only() -> None:
 
 def test_a_planner_without_options_is_sent_none() -> None:
     assert not type_of("no such planner").own()
-    assert options(Problem(planner="no such planner")) == {}
+    assert options(ProblemFields(planner="no such planner")) == {}
 
 
 def test_a_line_of_the_chart_is_named_by_what_is_not_the_usual() -> None:
     def named(**chosen: Any) -> str:
-        problem = Problem.of(**chosen)
+        problem = ProblemFields.of(**chosen)
         return series({"planner": "cosma", "options": options(problem)})
 
     assert named() == "cosma default"
@@ -121,17 +121,17 @@ def test_a_line_of_the_chart_is_named_by_what_is_not_the_usual() -> None:
 
 
 def test_plans_that_are_compared_are_named_by_the_options_that_count() -> None:
-    here = Problem.of(schedule="dnc", method="ilp", solver="CBC", replacement="greedy")
-    there = Problem.of(schedule="joint")
+    here = ProblemFields.of(schedule="dnc", method="ilp", solver="CBC", replacement="greedy")
+    there = ProblemFields.of(schedule="joint")
     names = plan_names(here.values_by_name(), there.values_by_name())
     assert names == ("dnc", "joint")
-    here, there = Problem(budget="MP"), Problem.of(paper_strict=True)
+    here, there = ProblemFields(budget="MP"), ProblemFields.of(paper_strict=True)
     names = plan_names(here.values_by_name(), there.values_by_name())
     assert names == ("MP", "MR")
 
 
 def test_a_link_carries_all_options() -> None:
-    problem = Problem.of(
+    problem = ProblemFields.of(
         schedule="dnc",
         objective="peak",
         break_nodes=["cat, 1", "ü&="],
@@ -141,9 +141,10 @@ def test_a_link_carries_all_options() -> None:
     )
     found, _, wrong = from_query(dict(parse_qsl(to_query(problem, Session(None).look)[1:])))  # type: ignore[arg-type]
     assert wrong == []
-    assert Problem(**found).values_by_name() == problem.values_by_name()
+    assert ProblemFields(**found).values_by_name() == problem.values_by_name()
     assert (
-        Problem(**from_query({"v": "1", "break_nodes": "auto"})[0]).option("break_nodes") == "auto"
+        ProblemFields(**from_query({"v": "1", "break_nodes": "auto"})[0]).option("break_nodes")
+        == "auto"
     )
 
 
@@ -168,7 +169,7 @@ def test_an_option_that_a_link_may_not_say_is_one_line(text: str) -> None:
 
 
 def test_the_copied_python_has_the_options_that_count() -> None:
-    text = as_python(Problem.of(schedule="dnc", break_nodes=["relu_1"], replacement="belady"))
+    text = as_python(ProblemFields.of(schedule="dnc", break_nodes=["relu_1"], replacement="belady"))
     assert "schedule='dnc'," in text
     assert "break_nodes=['relu_1']," in text
     assert "belady" not in text

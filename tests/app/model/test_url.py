@@ -16,7 +16,7 @@ from app.model.blocks_text import blocks_named, blocks_text
 from app.model.option_keys import spec_of, type_of, unusual
 from app.model.options import SOLVER, solver_names
 from app.model.sizes import format_exact, plain_shape
-from app.model.state import Look, Problem, Work
+from app.model.state import Look, ProblemFields, Work
 from app.model.url import (
     CHOICES,
     LONGEST,
@@ -45,11 +45,11 @@ def read(query: str) -> tuple[dict[str, object], dict[str, object], list[str]]:
 
 
 def test_a_link_says_all_of_the_problem_and_the_look() -> None:
-    problem = Problem(model="resnet18", budget="256 KiB", weights="counted", time_limit=7)
+    problem = ProblemFields(model="resnet18", budget="256 KiB", weights="counted", time_limit=7)
     look = Look(step=12, selection="tensor:relu_", unit="hex", serial=True, colour="MACs")
     found, seen, wrong = read(to_query(problem, look))
     assert wrong == []
-    assert Problem(**found).values_by_name() == problem.values_by_name()
+    assert ProblemFields(**found).values_by_name() == problem.values_by_name()
     assert (seen["step"], seen["selection"], seen["unit"]) == (12, "tensor:relu_", "hex")
     assert (seen["serial"], seen["colour"]) == (True, "MACs")
 
@@ -170,7 +170,7 @@ def test_what_a_link_may_not_say_is_one_line_and_changes_nothing(text: str) -> N
 
 
 def test_the_copied_python_plans_the_same() -> None:
-    problem = Problem(model="squeezenet1_1", time_limit=5)
+    problem = ProblemFields(model="squeezenet1_1", time_limit=5)
     names: dict[str, object] = {"print": lambda *_: None}
     exec(as_python(problem), names)
     assert names["plan"].graph.name == "squeezenet1_1"  # type: ignore[attr-defined]
@@ -179,7 +179,7 @@ def test_the_copied_python_plans_the_same() -> None:
 def test_a_plan_says_what_problem_it_answers() -> None:
     fields = problem_of(first_shown().plan)
     session = Session(None)  # type: ignore[arg-type]
-    assert Problem(**fields).model == session.problem.model
+    assert ProblemFields(**fields).model == session.problem.model
     assert fields["planner"] == "cosma"
 
 
@@ -277,15 +277,15 @@ def values_of(kind: type[param.Parameterized]) -> st.SearchStrategy[dict[str, ob
 
 
 @settings(max_examples=cases(60))
-@given(values_of(Problem), values_of(Look), st.none() | values_of(Problem))
+@given(values_of(ProblemFields), values_of(Look), st.none() | values_of(ProblemFields))
 def test_all_of_a_page_comes_back(
     problem: dict[str, object], look: dict[str, object], pinned: dict[str, object] | None
 ) -> None:
-    query, left_out = link(Problem(**problem), Look(**look), pinned)
+    query, left_out = link(ProblemFields(**problem), Look(**look), pinned)
     assert left_out == []
     found, seen, wrong = read(query)
     assert wrong == []
-    assert Problem(**found).values_by_name() == problem
+    assert ProblemFields(**found).values_by_name() == problem
     assert {name: seen[name] for name in look} == look
     again, wrong = pinned_in(dict(parse_qsl(query.lstrip("?"), keep_blank_values=True)), found)
     assert wrong == []
@@ -304,15 +304,15 @@ def test_blocks_are_written_once() -> None:
 
 def test_a_link_that_would_be_too_long_says_what_it_leaves_out() -> None:
     many = [f"block number {i} with a long name" for i in range(400)]
-    query, left_out = link(Problem(), Look(expanded=many, selection="tensor:x"))
+    query, left_out = link(ProblemFields(), Look(expanded=many, selection="tensor:x"))
     assert len(query) <= LONGEST
     assert left_out == ["the opened blocks"]
     assert read(query)[1]["selection"] == "tensor:x"
-    problem = Problem.of(schedule="dnc", break_nodes=many)
+    problem = ProblemFields.of(schedule="dnc", break_nodes=many)
     query, left_out = link(problem, Look(expanded=many), {"budget": "MH"})
     assert len(query) <= LONGEST
     assert left_out == ["the opened blocks", "the pinned plan", "the break nodes"]
-    assert Problem(**read(query)[0]).option("schedule") == "dnc"
+    assert ProblemFields(**read(query)[0]).option("schedule") == "dnc"
 
 
 @pytest.mark.parametrize("text", ["nonsense", "[]", '{"budget": 3}', "[" * 9000, '"MR"'])

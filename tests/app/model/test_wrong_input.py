@@ -10,7 +10,7 @@ import planners as sp
 from app.jobs.desk import load_graph
 from app.model.option_keys import type_of
 from app.model.sizes import format_exact, plain_shape, plain_whole
-from app.model.state import FIELDS, Look, Problem
+from app.model.state import FIELDS, Look, ProblemFields
 from app.model.url import LOOKED_AT, VERSION, from_query
 from app.session.session import Session
 from app.widgets.budget_field import BudgetField
@@ -32,7 +32,7 @@ def test_nonsense_in_a_link_is_said_by_its_field(name: str) -> None:
     for text in NONSENSE:
         problem, _, wrong = from_query({"v": VERSION, name: text})
         if not wrong:
-            Problem(**problem)  # then it is a value that the field may have
+            ProblemFields(**problem)  # then it is a value that the field may have
         else:
             assert len(wrong) == 1
             assert name in wrong[0] or text[:20] in wrong[0]
@@ -71,7 +71,7 @@ def test_a_shape_that_is_none_says_what_to_write(text: str) -> None:
 
 
 def test_a_link_of_nonsense_opens_a_page_with_a_plan() -> None:
-    given = {"v": VERSION, **dict.fromkeys(Problem.param, "nonsense")}
+    given = {"v": VERSION, **dict.fromkeys(ProblemFields.param, "nonsense")}
     problem, look, wrong = from_query({k: v for k, v in given.items() if k != "name"})
     session = Session(SilentPool())  # type: ignore[arg-type]
     session.open(problem, look, wrong)

@@ -11,7 +11,7 @@ import pytest
 
 import planners as sp
 from app.jobs.pool import WorkerPool
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.outputs.notebook import what_if
 from app.outputs.notebook.panel import WhatIf
 from planners.constraints.language import broken, parse
@@ -163,7 +163,7 @@ def test_what_cannot_be_asked(pool: WorkerPool) -> None:
     missing.close()
 
 
-@pytest.mark.skipif("wishes" not in Problem.param, reason="the explorer knows no wishes")
+@pytest.mark.skipif("wishes" not in ProblemFields.param, reason="the explorer knows no wishes")
 def test_wishes_are_respected_or_told_to_be_in_the_way(panel: WhatIf) -> None:
     graph, before = panel.plan.graph, panel.plan
     tensor = graph.operators[3].outputs[0]
@@ -183,7 +183,7 @@ def test_wishes_are_respected_or_told_to_be_in_the_way(panel: WhatIf) -> None:
     assert before.budget_bytes == panel.plan.budget_bytes
 
 
-@pytest.mark.skipif("wishes" not in Problem.param, reason="the explorer knows no wishes")
+@pytest.mark.skipif("wishes" not in ProblemFields.param, reason="the explorer knows no wishes")
 def test_what_is_no_wish_is_told(panel: WhatIf) -> None:
     panel.fields.wishes.value = "keep <b>nothing</b>"
     with contextlib.suppress(sp.SpillwayError):

@@ -19,7 +19,7 @@ from app.jobs.desk import Desk
 from app.jobs.handlers.sweep import make_plan
 from app.model.checked_plan import Shown, show
 from app.model.options import options
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.outputs.scripts import as_python, plan_as_python
 from app.outputs.standalone import seen_of
 from app.session.session import Session
@@ -47,7 +47,7 @@ activation=linear
 """
 
 
-def planned(problem: Problem, text: str = "") -> Shown:
+def planned(problem: ProblemFields, text: str = "") -> Shown:
     """What the explorer has on screen for a problem: planned as a worker does."""
     session = Session(None)  # type: ignore[arg-type]
     session.problem.param.update(**problem.values_by_name())
@@ -120,7 +120,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_script_prints_what_the_explorer_shows(name: str, tmp_path: Path) -> None:
     asked = {**SMALL, **PROBLEMS[name]}
-    problem = Problem.of(**asked)
+    problem = ProblemFields.of(**asked)
     shown = planned(problem)
     fresh = name in ("default", "overlap", "streaming")
     assert printed(as_python(problem), tmp_path, fresh=fresh) == expected(shown)
@@ -130,7 +130,7 @@ def test_the_script_prints_what_the_explorer_shows(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["default", "fusion", "overlap", "streaming"])
 def test_a_plan_says_how_it_is_made_again(name: str, tmp_path: Path) -> None:
-    shown = planned(Problem.of(**{**SMALL, **PROBLEMS[name]}))
+    shown = planned(ProblemFields.of(**{**SMALL, **PROBLEMS[name]}))
     plan = sp.Plan.from_json(json.loads(shown.text))
     assert printed(plan_as_python(plan), tmp_path) == expected(shown)
 
@@ -151,7 +151,7 @@ def test_a_plan_of_a_graph_and_machine_of_ones_own_is_read_from_its_file(tmp_pat
 def test_a_graph_that_was_uploaded_is_expected_as_its_file(tmp_path: Path) -> None:
     graph = sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]])
     (tmp_path / "mine.json").write_text(text := json.dumps({**graph.to_json(), "name": "mine"}))
-    problem = Problem(model="mine (uploaded)", bytes_per_element=2, time_limit=10)
+    problem = ProblemFields(model="mine (uploaded)", bytes_per_element=2, time_limit=10)
     script = as_python(problem)
     assert script.startswith("# Expects mine.json, the file that was uploaded")
     assert printed(script, tmp_path) == expected(planned(problem, text))
@@ -165,7 +165,7 @@ def test_a_graph_that_was_uploaded_is_expected_as_its_file(tmp_path: Path) -> No
 def test_a_darknet_file_is_read_by_its_reader(tmp_path: Path) -> None:
     (tmp_path / "small.cfg").write_text(CFG)
     graph = sp.from_darknet(tmp_path / "small.cfg")
-    problem = Problem(model="small (uploaded)", time_limit=10)
+    problem = ProblemFields(model="small (uploaded)", time_limit=10)
     script = as_python(problem, "small.cfg")
     assert "sp.load('small.cfg', granularity='fused', bytes_per_element=1)" in script
     found = printed(script, tmp_path, fresh=True)
@@ -181,7 +181,7 @@ def test_a_darknet_file_is_read_by_its_reader(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_upload_has_its_reader(file: str, reader: str) -> None:
-    problem = Problem(model="a (uploaded)", input_shape="1x3x8x8", granularity="aten")
+    problem = ProblemFields(model="a (uploaded)", input_shape="1x3x8x8", granularity="aten")
     script = as_python(problem, file)
     assert reader in re.sub(r"\(\s+", "(", script)
     assert "granularity='aten'" in script
@@ -190,7 +190,7 @@ def test_each_kind_of_upload_has_its_reader(file: str, reader: str) -> None:
 
 @pytest.mark.parametrize("name", ["x'\n__import__('os').abort()\n'", "../../etc/passwd", '"""\\'])
 def test_no_name_of_an_upload_becomes_code(name: str) -> None:
-    script = as_python(Problem(model=f"{name} (uploaded)"), "")
+    script = as_python(ProblemFields(model=f"{name} (uploaded)"), "")
     tree = compile(script, "script", "exec")
     assert "abort" not in tree.co_names
     assert "/" not in re.findall(r"load\((.*?)\)", script)[0]

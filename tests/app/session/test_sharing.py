@@ -15,7 +15,7 @@ import pytest
 import planners as sp
 from app.jobs.pool import WorkerPool
 from app.model.checked_plan import Shown
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.outputs.export import FILES, lifetimes_csv, written
 from app.outputs.export_panel import ExportPanel
 from app.outputs.standalone import seen_of
@@ -202,7 +202,7 @@ def test_every_file_has_an_ending_and_a_label() -> None:
 
 
 def test_a_link_brings_the_pinned_plan(session: Session, until: Until) -> None:
-    fields = Problem(budget="MP").values_by_name()
+    fields = ProblemFields(budget="MP").values_by_name()
     session.repins.start(fields)
     assert session.work.pinning
     assert session.repins.pinned_for["budget"] == "MP"
@@ -218,7 +218,7 @@ def test_a_link_brings_the_pinned_plan(session: Session, until: Until) -> None:
 def test_the_plan_on_screen_is_pinned_without_planning(pool: WorkerPool) -> None:
     session = Session(pool)
     session.open({}, {})
-    session.repins.start(Problem().values_by_name())
+    session.repins.start(ProblemFields().values_by_name())
     assert session.work.pinned is session.work.shown
     assert not session.work.pinning
     session.repins.start({})
@@ -226,7 +226,7 @@ def test_the_plan_on_screen_is_pinned_without_planning(pool: WorkerPool) -> None
 
 
 def test_a_pinned_plan_that_does_not_fit_is_one_line(session: Session, until: Until) -> None:
-    session.repins.start(Problem(budget="1 KiB").values_by_name())
+    session.repins.start(ProblemFields(budget="1 KiB").values_by_name())
     settle(session, until)
     assert session.work.pinned is None
     assert session.work.notice.startswith("The plan that the link compares with is not there")

@@ -16,7 +16,7 @@ from app.jobs.protocol import Answer, Request, read_line
 from app.model.compare import totals
 from app.model.options import options, series, why_not
 from app.model.staircase import staircase
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.model.url import from_query, problem_of, to_query
 from app.outputs.scripts import as_python
 from app.session.session import Session
@@ -161,7 +161,7 @@ def test_what_has_no_resolution_is_told() -> None:
 
 
 def test_options_that_go_together() -> None:
-    problem = Problem(planner="streaming")
+    problem = ProblemFields(planner="streaming")
     assert set(options(problem)) == {"pipeline", "stages", "slices", "twice", "joint", "times"} | {
         "spread",
         "draws",
@@ -182,7 +182,7 @@ def test_all_offered_options_are_planned() -> None:
     graph = beginning("squeezenet1_1", "cat_1", bytes_per_element=4)
     for pipeline in PIPELINES:
         for fields in ({"twice": True}, {"joint": True, "spread": 0.1}):
-            problem = Problem.of(planner="streaming", pipeline=pipeline, **fields)
+            problem = ProblemFields.of(planner="streaming", pipeline=pipeline, **fields)
             sp.plan(graph, "streaming", "1 GiB", machine=MACHINE, **options(problem))
 
 
@@ -208,7 +208,7 @@ def test_a_saved_plan_is_the_problem_again_and_python_plans_it() -> None:
     assert found["options"] == {"streaming.pipeline": "2s-md", "streaming.step": 2**21}
     assert found["machine"] == MACHINE
     assert found["weights"] == "left-out"  # As it was asked; it cannot have that.
-    problem = Problem(**found)
+    problem = ProblemFields(**found)
     text = as_python(problem)
     assert "pipeline='2s-md'" in text
     assert "step=2097152" in text

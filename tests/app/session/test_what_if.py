@@ -19,7 +19,7 @@ from app.model.constraints import (
     why_not_asked,
 )
 from app.model.options import options, why_not
-from app.model.state import Look, Problem
+from app.model.state import Look, ProblemFields
 from app.model.url import from_query, to_query
 from app.page import press
 from app.session.session import Session
@@ -90,7 +90,7 @@ def test_the_kinds_are_those_that_the_planners_know() -> None:
 
 
 def test_only_wishes_that_the_planner_knows_are_sent() -> None:
-    problem = Problem.of(wishes=["keep t", "fuse a b"], replacement="belady")
+    problem = ProblemFields.of(wishes=["keep t", "fuse a b"], replacement="belady")
     assert options(problem)["wishes"] == ["keep t"]
     assert "replacement" in why_not(problem)
     problem.planner = "fusion"
@@ -99,13 +99,13 @@ def test_only_wishes_that_the_planner_knows_are_sent() -> None:
     problem.planner = "streaming"
     assert asked(problem) == []
     assert "wishes" not in options(problem)
-    assert "wishes" not in options(Problem())
+    assert "wishes" not in options(ProblemFields())
     assert "Optimus and joined do" in why_not_asked("fuse a b", "cosma")
     assert "COSMA and Optimus and joined do" in why_not_asked("keep a", "overlap").split("; ")
 
 
 def test_a_link_carries_the_wishes() -> None:
-    problem = Problem(wishes=["keep ü&=", "a before b"])
+    problem = ProblemFields(wishes=["keep ü&=", "a before b"])
     query = dict(parse_qsl(to_query(problem, Look())[1:]))
     assert from_query(query)[0]["wishes"] == problem.wishes
     for text in ("keep t", "[1]", "auto", "{}"):

@@ -32,7 +32,7 @@ from app.model.compare import (
     operator_kinds,
     reordered,
 )
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from app.outputs.tables import differences_csv
 from app.session.pinning import MOST, fields_of_plan, name_of, unlike
 from app.session.session import Session
@@ -146,8 +146,8 @@ def test_the_longest_chain_that_rises_is_kept() -> None:
 
 
 def test_fields_that_differ_are_named_once() -> None:
-    here = Problem(planner="fusion", budget="320 KiB").values_by_name()
-    there = Problem(planner="cosma", budget="256 KiB").values_by_name()
+    here = ProblemFields(planner="fusion", budget="320 KiB").values_by_name()
+    there = ProblemFields(planner="cosma", budget="256 KiB").values_by_name()
     found = fields_that_differ(here, there)
     assert ("budget", "256 KiB", "320 KiB") in found
     assert ("planner", "cosma", "fusion") in found
