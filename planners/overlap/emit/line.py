@@ -3,56 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
-from planners.core.details.pool import KernelRun
 from planners.core.graph import Operator
-from planners.core.loops import movement
 from planners.core.program import (
     Compute,
     Instruction,
     Item,
     Operand,
     Piece,
-    Region,
-    Release,
-    Repeat,
 )
 from planners.core.relations import full
 from planners.overlap.emit.alike import AlikeRows
-from planners.overlap.emit.pool import PoolOperands
-from planners.overlap.emit.whole import LEAST_ROUNDS
+from planners.overlap.emit.writer import RunWriter
 from planners.overlap.kernels.candidates import newest
 from planners.overlap.model.dependences import Reach
 from planners.overlap.model.distance import order
 
 
-def line_run(
-    pool: PoolOperands, number: int, run: KernelRun, dying: frozenset[str], steps: list[str]
-) -> Iterator[Item]:
-    """The instructions of a run; `dying` are tensors in the pool that end with it."""
-    yield from _Line(pool, number, run, dying, steps).run()
-
-
-class _Line:
+class LineWriter(RunWriter):
     """Pixels pulled through a group: what is made, and what is no longer held, of each tensor."""
 
-    def __init__(
-        self,
-        pool: PoolOperands,
-        number: int,
-        run: KernelRun,
-        dying: frozenset[str],
-        steps: list[str],
-    ) -> None:
-        self.pool, self.run_number, self.dying, self.steps = pool, number, dying, steps
-        self.ops = [pool.operators[name] for name in run.operators]
-        self.last = self.ops[-1]
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.maker = {op.outputs[0]: op for op in self.ops}
-        self.buffers = {buffer.tensor: buffer for buffer in run.buffers}
         self.reach: dict[str, dict[str, Reach]] = {}
         for op in self.ops:
             for name in op.inputs:
-                self.reach.setdefault(name, {})[op.name] = Reach(pool.graph, op, name)
+                self.reach.setdefault(name, {})[op.name] = Reach(self.pool.graph, op, name)
         self.pull = {
             (name, reader): newest(reach)
             for name in self.buffers
@@ -61,13 +40,13 @@ class _Line:
         self.held: dict[str, dict[int, Operand]] = {name: {} for name in self.buffers}
         self.done = {op.name: 0 for op in self.ops}
         self.gone = dict.fromkeys(self.reach, 0)
-        self.frees_own = order(pool.graph, self.last) == "element"
+        self.frees_own = order(self.pool.graph, self.last) == "element"
 
-    def run(self) -> Iterator[Item]:
+    def instructions(self) -> Iterator[Item]:
         if len(self.ops) == 1 and self._mixes():
             yield from self._chunks()
         else:
-            yield from self._rows()
+            yield from self._in_rows()
         for name in self.reach:  # In a fixed order: a set's differs from one process to another.
             if name in self.dying:
                 yield from self._forget(name, len(self.pool.whole(name)))
@@ -78,23 +57,11 @@ class _Line:
         for name in self.reach:
             yield from self._advance(name, set())
 
-    def _rows(self) -> Iterator[Item]:
+    def _in_rows(self) -> Iterator[Item]:
         """Pixel by pixel, a timestep for each row; rows that do the same are a loop."""
         alike = AlikeRows(self.pool, self.ops, self.reach, self.pull, self.dying)
-        rounds = alike.rounds()
-        row = 0
-        while row < alike.rows:
-            if rounds[row] < LEAST_ROUNDS:
-                yield from self._row(alike, row)
-                row += 1
-                continue
-            first, second = (tuple(self._row(alike, row + k)) for k in (0, 1))
-            moves = movement(first, second)
-            if moves is None:
-                raise AssertionError(f"row {row} of {self.last.name} moves otherwise")
-            yield Repeat(rounds[row], first, moves)
-            self._skip(alike, row + 2, row + rounds[row])
-            row += rounds[row]
+        row, skip = partial(self._row, alike), partial(self._skip, alike)
+        yield from self.rows(alike.rounds(), row, skip)
 
     def _row(self, alike: AlikeRows, row: int) -> Iterator[Instruction]:
         yield from self._begin(self._title(alike, row))
@@ -102,8 +69,7 @@ class _Line:
             yield from self._make(self.last, number)
 
     def _title(self, alike: AlikeRows, row: int) -> str:
-        title = "+".join(op.name for op in self.ops)
-        return f"{title} row {row}" if alike.rows > 1 else title
+        return f"{self.title} row {row}" if alike.rows > 1 else self.title
 
     def _skip(self, alike: AlikeRows, start: int, stop: int) -> None:
         """Rows are done: what is made and what is gone is as they leave it."""
@@ -175,21 +141,14 @@ class _Line:
             reads = [
                 self.pool.whole(name)[i] for name in op.inputs for i in self._span(op, name, part)
             ]
-        made = [w.piece.box for w in writes if w.piece.tensor == outputs[0]]
-        every = made if part else [full(self.pool.graph.tensors[outputs[0]].shape)]
-        constants = {c: None for box in every for c in self.pool.constants(op, outputs[0], box)}
-        macs = sum(self.pool.macs(op, box) for box in made)
-        return Compute(self.step, op.name, (*reads, *constants), tuple(writes), macs)
+        every = None if part else [full(self.pool.graph.tensors[outputs[0]].shape)]
+        return self.compute(op, reads, writes, boxes=every)
 
     def _span(self, op: Operator, name: str, part: tuple[int, int]) -> range:
         """All segments of an input, still there, between the least and the largest that is read."""
         reach = self.reach[name][op.name]
         low, high = int(reach.low[slice(*part)].min()), int(reach.high[slice(*part)].max())
         return range(max(low, self.gone[name]), high + 1)
-
-    @property
-    def step(self) -> int:
-        return len(self.steps) - 1
 
     def operand(self, name: str, number: int) -> Operand:
         """A pixel in its buffer, or in the pool."""
@@ -200,8 +159,7 @@ class _Line:
         if number not in held:
             segments = self.pool.segments(name)
             at = number * buffer.pixel_bytes  # The ring takes it modulo its size.
-            region = Region(f"{self.run_number}:{name}", at, segments.size_bytes)
-            held[number] = Operand(Piece(name, segments.box(number)), region)
+            held[number] = self.in_buffer(name, segments.box(number), at)
         return held[number]
 
     def _make(self, op: Operator, number: int) -> Iterator[Instruction]:
@@ -223,14 +181,7 @@ class _Line:
         if op is self.last:
             frees = self._frees(write, reads)
         freed = {reads[i].piece for i in frees}
-        yield Compute(
-            self.step,
-            op.name,
-            (*reads, *self.pool.constants(op, op.outputs[0], write.piece.box)),
-            (write,),
-            self.pool.macs(op, write.piece.box),
-            frees,
-        )
+        yield self.compute(op, reads, (write,), frees)
         for name in (*op.inputs, op.outputs[0]):
             yield from self._advance(name, freed)
 
@@ -268,10 +219,8 @@ class _Line:
     def _forget(
         self, name: str, upto: int, freed: set[Piece] | frozenset[Piece] = frozenset()
     ) -> Iterator[Instruction]:
+        gone = [self.operand(name, number) for number in range(self.gone[name], upto)]
         for number in range(self.gone[name], upto):
-            operand = self.operand(name, number)
-            if name in self.buffers:
-                self.held[name].pop(number, None)
-            if operand.piece not in freed:
-                yield Release(self.step, operand.piece, operand.region)
+            self.held.get(name, {}).pop(number, None)
+        yield from self.released(gone, freed)
         self.gone[name] = max(self.gone[name], upto)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planners.core.details.pool import KernelRun, PoolLayout
@@ -20,10 +20,11 @@ from planners.core.program import (
     Release,
     Store,
 )
-from planners.overlap.emit.line import line_run
+from planners.overlap.emit.line import LineWriter
 from planners.overlap.emit.pool import PoolOperands
-from planners.overlap.emit.rows import rows_run
-from planners.overlap.emit.window import window_run
+from planners.overlap.emit.rows import RowsWriter
+from planners.overlap.emit.window import WindowWriter
+from planners.overlap.emit.writer import RunWriter
 
 
 @no_collection()
@@ -75,7 +76,7 @@ class _PoolEmitter:
                 if name in self.graph.inputs and name not in pool.present:
                     yield from self._loads(pool, name, run)
             dying = frozenset(name for name in read if last[name] == number)
-            yield from _body(run)(pool, number, run, dying, self.steps)
+            yield from _writer(run)(pool, number, run, dying, self.steps).instructions()
             pool.present.update(made)
             for name in made:
                 if name in self.graph.outputs:
@@ -114,8 +115,8 @@ def _home(memory: str, operand: Operand) -> Region:
     return Region(memory, None, operand.region.size_bytes)
 
 
-def _body(run: KernelRun) -> Callable[..., Iterator[Item]]:
-    """What makes a run's instructions."""
+def _writer(run: KernelRun) -> type[RunWriter]:
+    """What writes a run's instructions."""
     if run.form not in ("alone", "line"):
-        return window_run
-    return rows_run if run.rows else line_run
+        return WindowWriter
+    return RowsWriter if run.rows else LineWriter

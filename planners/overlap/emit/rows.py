@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from planners.core.details.pool import KernelRun
 from planners.core.graph import Operator
-from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release
+from planners.core.program import Instruction, Item, Operand, Piece
 from planners.core.relations import full
-from planners.overlap.emit.pool import PoolOperands
+from planners.overlap.emit.writer import RunWriter
 from planners.overlap.model.rows import Span, blocks, in_place, lowest_left, spans_read
 
 
-def rows_run(
-    pool: PoolOperands, number: int, run: KernelRun, dying: frozenset[str], steps: list[str]
-) -> Iterator[Instruction]:
-    """The instructions of a run; `dying` are tensors in the pool that end with it."""
-    yield from _InRows(pool, number, run, dying, steps).run()
-
-
-class _InRows:
+class RowsWriter(RunWriter):
     """Rows pulled through a group: what is made, and what is no longer held, of each tensor."""
 
-    def __init__(
-        self,
-        pool: PoolOperands,
-        number: int,
-        run: KernelRun,
-        dying: frozenset[str],
-        steps: list[str],
-    ) -> None:
-        self.pool, self.run_number, self.dying, self.steps = pool, number, dying, steps
-        self.ops = [pool.operators[name] for name in run.operators]
-        self.last, self.rows = self.ops[-1], run.rows
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.at_once = self.run.rows
         if len(self.last.outputs) > 1:  # All of them at once.
-            self.rows = pool.rows(self.last.outputs[0]).count
+            self.at_once = self.pool.rows(self.last.outputs[0]).count
         self.maker = {op.outputs[0]: op for op in self.ops[:-1]}
-        self.buffers = {buffer.tensor: buffer for buffer in run.buffers}
         self.readers: dict[str, list[Operator]] = {}
         for op in self.ops:
             for name in op.inputs:
@@ -48,18 +32,17 @@ class _InRows:
 
     def _left(self, op: Operator, name: str) -> dict[int, int]:
         """By rows that are made: the lowest row of an input that is still to be read."""
-        each = self.rows if len(self.ops) == 1 else 1
+        each = self.at_once if len(self.ops) == 1 else 1
         spans = spans_read(self.pool.graph, op, each)[op.inputs.index(name)]
         starts = [start for start, _ in blocks(self.pool.rows(op.outputs[0]).count, each)]
         left = lowest_left(spans, self.pool.rows(name).count)
         return dict(zip([*starts, self.pool.rows(op.outputs[0]).count], left, strict=False))
 
-    def run(self) -> Iterator[Instruction]:
+    def instructions(self) -> Iterator[Item]:
         count = self.pool.rows(self.last.outputs[0]).count
-        title = "+".join(op.name for op in self.ops)
-        for start, stop in blocks(count, self.rows):
+        for start, stop in blocks(count, self.at_once):
             rows = f" row {start}" if stop == start + 1 else f" rows {start} to {stop - 1}"
-            self.steps.append(title + rows * (stop - start < count))
+            self.steps.append(self.title + rows * (stop - start < count))
             if not start:  # Rows in front of all that is read make room, in a fixed order.
                 for name in self.readers:
                     if name in self.dying:
@@ -85,7 +68,9 @@ class _InRows:
             writes += self.pool.whole(name)
         self.done[op.name] = stop
         frees = self._frees(writes, reads) if op is self.last else ()
-        yield self._compute(op, (start, stop), reads, writes, frees)
+        whole = full(self.pool.graph.tensors[op.outputs[0]].shape)
+        made = whole if len(op.outputs) > 1 else self.pool.rows(op.outputs[0]).box(start, stop)
+        yield self.compute(op, reads, writes, frees, boxes=(made,))
         freed = {reads[at].piece for at in frees}
         for name in op.inputs:
             if name in self.buffers or name in self.dying:
@@ -93,32 +78,15 @@ class _InRows:
 
     def _spans(self, op: Operator, start: int, stop: int) -> dict[str, Span]:
         """The rows of each input that are read for some rows of the output."""
-        every = spans_read(self.pool.graph, op, self.rows if len(self.ops) == 1 else 1)
+        every = spans_read(self.pool.graph, op, self.at_once if len(self.ops) == 1 else 1)
         by_input = {}
         for name, spans in zip(op.inputs, every, strict=True):
             inside = spans[start:stop]
             if len(self.ops) == 1:
-                inside = spans[start // self.rows : start // self.rows + 1]
+                inside = spans[start // self.at_once : start // self.at_once + 1]
             read = [span for span in inside if span[0] < span[1]]
             by_input[name] = (min(a for a, _ in read), max(b for _, b in read)) if read else (0, 0)
         return by_input
-
-    def _compute(
-        self,
-        op: Operator,
-        rows: Span,
-        reads: list[Operand],
-        writes: list[Operand],
-        frees: tuple[int, ...],
-    ) -> Compute:
-        first = op.outputs[0]
-        box = self.pool.rows(first).box(*rows)
-        if len(op.outputs) > 1:
-            box = full(self.pool.graph.tensors[first].shape)
-        macs = sum(self.pool.macs(op, w.piece.box) for w in writes if w.piece.tensor == first)
-        constants = self.pool.constants(op, first, box)
-        step = len(self.steps) - 1
-        return Compute(step, op.name, (*reads, *constants), tuple(writes), macs, frees)
 
     def _operands(self, name: str, rows: Span) -> list[Operand]:
         """What holds some rows of a tensor, in its ring or in the pool."""
@@ -130,8 +98,7 @@ class _InRows:
         if (name, number) not in self.held:
             rows, buffer = self.pool.rows(name), self.buffers[name]
             at = number * rows.size_bytes % buffer.size_bytes
-            region = Region(f"{self.run_number}:{name}", at, rows.size_bytes)
-            self.held[name, number] = Operand(Piece(name, rows.box(number, number + 1)), region)
+            self.held[name, number] = self.in_buffer(name, rows.box(number, number + 1), at)
         return self.held[name, number]
 
     def _frees(self, writes: list[Operand], reads: list[Operand]) -> tuple[int, ...]:
@@ -163,5 +130,4 @@ class _InRows:
                 break  # A piece of several rows, of which some are still read.
             self.gone[name] = self._rows_of(operand)[1]
             self.held.pop((name, self._rows_of(operand)[0]), None)
-            if operand.piece not in freed:
-                yield Release(len(self.steps) - 1, operand.piece, operand.region)
+            yield from self.released((operand,), freed)

@@ -3,86 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
-from planners.core.graph import Operator
-from planners.core.loops import movement
 from planners.core.program import (
-    Compute,
     Instruction,
     Item,
     Operand,
     Piece,
-    Region,
-    Release,
-    Repeat,
-    piece_bytes,
 )
 from planners.overlap.emit.alike import rounds_of, same_parameters
-from planners.overlap.emit.pool import PoolOperands
-from planners.overlap.emit.whole import LEAST_ROUNDS
+from planners.overlap.emit.writer import RunWriter
 from planners.overlap.kernels.bottleneck import BottleneckWindows, bottleneck
 
 
-def window_run(
-    pool: PoolOperands, number: int, run: KernelRun, dying: frozenset[str], steps: list[str]
-) -> Iterator[Item]:
-    """The instructions of a run in form `window`, `columns` or `tile`."""
-    yield from _Window(pool, number, run, dying, steps).run()
+class WindowWriter(RunWriter):
+    """Pixels of an inverted bottleneck, in form `window`, `columns` or `tile`."""
 
-
-class _Window:
-    def __init__(
-        self,
-        pool: PoolOperands,
-        number: int,
-        run: KernelRun,
-        dying: frozenset[str],
-        steps: list[str],
-    ) -> None:
-        self.pool, self.number, self.layout_run, self.steps = pool, number, run, steps
-        self.graph = pool.graph
-        block = bottleneck(self.graph, [self.graph.index[name] for name in run.operators])
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.graph = self.pool.graph
+        block = bottleneck(self.graph, [self.graph.index[name] for name in self.run.operators])
         if block is None:
-            raise BadInput(f"{run.operators[0]!r} begins no inverted bottleneck to run so")
+            raise BadInput(f"{self.run.operators[0]!r} begins no inverted bottleneck to run so")
         self.block = block
         self.windows = BottleneckWindows(self.graph, block)
-        self.dying = block.a in dying
-        self.still = self.windows.still(run.form)
-        self.buffers = {buffer.tensor: buffer for buffer in run.buffers}
+        self.still = self.windows.still(self.run.form)
         self.gone = 0
 
-    def run(self) -> Iterator[Item]:
+    def instructions(self) -> Iterator[Item]:
         """A timestep for each row; rows that do the same are a loop."""
-        rows = self.windows.out.count // self.width
+        rows = range(self.windows.out.count // self.width)
         alike = all(same_parameters(self.pool, op) for op in self.ops)
-        rounds = rounds_of([self._does(row) if alike else None for row in range(rows)])
-        row = 0
-        while row < rows:
-            if rounds[row] < LEAST_ROUNDS:
-                yield from self._row(row)
-            else:
-                first, second = (tuple(self._row(row + k)) for k in (0, 1))
-                moves = movement(first, second)
-                if moves is None:
-                    raise AssertionError(f"row {row} of {self.block.last.name} moves otherwise")
-                yield Repeat(rounds[row], first, moves)
-                self.steps += map(self._title, range(row + 2, row + rounds[row]))
-                self.gone += (rounds[row] - 2) * self._moves_on(row)
-            row += rounds[row] if rounds[row] >= LEAST_ROUNDS else 1
+        rounds = rounds_of([self._does(row) if alike else None for row in rows])
+        yield from self.rows(rounds, self._row, self._skip)
         yield from self._forget(len(self.pool.whole(self.block.a)))
+
+    def _skip(self, start: int, stop: int) -> None:
+        """Rows are done: what is gone is as they leave it."""
+        self.steps += map(self._title, range(start, stop))
+        self.gone += (stop - start) * self._moves_on(start - 2)
 
     @property
     def width(self) -> int:
         return self.windows.out.grid[2]
 
-    @property
-    def ops(self) -> list[Operator]:
-        return [self.pool.operators[name] for name in self.layout_run.operators]
-
     def _title(self, row: int) -> str:
-        return f"{'+'.join(self.layout_run.operators)} row {row}"
+        return f"{self.title} row {row}"
 
     def _row(self, row: int) -> Iterator[Instruction]:
         self.steps.append(self._title(row))
@@ -127,17 +94,13 @@ class _Window:
             return None
         return (*does, first - begun)
 
-    @property
-    def step(self) -> int:
-        return len(self.steps) - 1
-
     def _pixel(self, number: int) -> Iterator[Instruction]:
         """One pixel of the output, tile by tile of expanded channels."""
         channels = self.pool.segments(self.block.b).channels
-        tile = self.layout_run.channels or channels
+        tile = self.run.channels or channels
         for start in range(0, channels, tile):
             part = (start, min(start + tile, channels))
-            yield from self._tile(number, part, part if self.layout_run.form == "tile" else None)
+            yield from self._tile(number, part, part if self.run.form == "tile" else None)
         low = int(self.still[number + 1])
         if self.block.add is not None:
             kept = self._in_buffer(self.block.d, number, 0)
@@ -146,12 +109,12 @@ class _Window:
             reads = tuple(kept if n == self.block.d else a for n in self.block.add.inputs)
             yield from self._forget(min(low, number))  # The output may lie on these already.
             # The pixel of A ends here where the output takes its place.
-            ends = self.dying and self.pool.meets(out, a) and number < low
+            ends = self.block.a in self.dying and self.pool.meets(out, a) and number < low
             frees = (reads.index(a),) if ends else ()
-            yield self._compute(self.block.add, reads, out, frees=frees)
-            yield Release(self.step, kept.piece, kept.region)
+            yield self.compute(self.block.add, reads, (out,), frees)
+            yield from self.released((kept,))
             low = min(low, number + 1)
-            yield from self._forget(low, a.piece if ends else None)
+            yield from self._forget(low, *([a.piece] if ends else []))
 
     def _tile(
         self, number: int, part: tuple[int, int], sums: tuple[int, int] | None
@@ -159,12 +122,12 @@ class _Window:
         block, windows = self.block, self.windows
         top, bottom = windows.rows(number)
         left, right = windows.columns(number)
-        fresh = windows.fresh(number) if self.layout_run.form == "columns" else (left, right)
+        fresh = windows.fresh(number) if self.run.form == "columns" else (left, right)
         for r in range(top, bottom):
             for c in range(*fresh):
                 at = r * windows.width + c
                 a = tuple(self.pool.whole(block.a)[i] for i in windows.source.reads(at))
-                yield self._compute(block.expand, a, self._expanded(number, at, part))
+                yield self.compute(block.expand, a, (self._expanded(number, at, part),))
         if block.add is None and sums is None:
             yield from self._forget(int(self.still[number + 1]))
         held = [
@@ -173,25 +136,25 @@ class _Window:
             for c in range(left, right)
         ]
         middle = self._in_buffer(block.c, number, 0, part)
-        yield self._compute(block.depthwise, tuple(held), middle)
+        yield self.compute(block.depthwise, held, (middle,))
         keep = self._kept(number)
-        for at, operand in enumerate(held):
-            if at % (right - left) + left not in keep:
-                yield Release(self.step, operand.piece, operand.region)
+        yield from self.released(
+            operand for at, operand in enumerate(held) if at % (right - left) + left not in keep
+        )
         out = (
             self._in_buffer(block.d, number, 0)
             if block.d in self.buffers and (block.add is not None)
             else self.pool.whole(block.d)[number]
         )
-        yield self._compute(block.project, (middle,), out, sums)
-        yield Release(self.step, middle.piece, middle.region)
+        yield self.compute(block.project, (middle,), (out,), sums=sums)
+        yield from self.released((middle,))
         if sums and sums[1] == self.pool.segments(block.b).channels and block.add is None:
             yield from self._forget(int(self.still[number + 1]))
 
     def _kept(self, number: int) -> range:
         """Columns of the tensor that the next window of the row reads again from the buffer."""
         width = self.windows.out.grid[2]
-        if self.layout_run.form != "columns" or number % width == width - 1:
+        if self.run.form != "columns" or number % width == width - 1:
             return range(0)
         left, right = self.windows.columns(number + 1)
         return range(left, right)
@@ -207,37 +170,12 @@ class _Window:
     def _in_buffer(
         self, name: str, number: int, place: int, part: tuple[int, int] | None = None
     ) -> Operand:
-        buffer, segments = self.buffers[name], self.pool.segments(name)
-        piece = Piece(name, segments.box(number, part))
-        size = piece_bytes(self.graph, piece)
-        region = Region(f"{self.number}:{name}", place * buffer.pixel_bytes, size)
-        return Operand(piece, region)
+        box = self.pool.segments(name).box(number, part)
+        return self.in_buffer(name, box, place * self.buffers[name].pixel_bytes)
 
-    def _compute(
-        self,
-        op: Operator,
-        reads: tuple[Operand, ...],
-        write: Operand,
-        sums: tuple[int, int] | None = None,
-        frees: tuple[int, ...] = (),
-    ) -> Compute:
-        box = write.piece.box
-        return Compute(
-            self.step,
-            op.name,
-            (*reads, *self.pool.constants(op, op.outputs[0], box)),
-            (write,),
-            self.pool.macs(op, box, sums),
-            frees,
-            sums=sums,
-        )
-
-    def _forget(self, upto: int, freed: Piece | None = None) -> Iterator[Instruction]:
+    def _forget(self, upto: int, *freed: Piece) -> Iterator[Instruction]:
         """Release pixels of A that nothing reads any more, where A dies with this run."""
-        if not self.dying:
+        if self.block.a not in self.dying:
             return
-        for number in range(self.gone, upto):
-            operand = self.pool.whole(self.block.a)[number]
-            if operand.piece != freed:
-                yield Release(self.step, operand.piece, operand.region)
+        yield from self.released(self.pool.whole(self.block.a)[self.gone : upto], freed)
         self.gone = max(self.gone, upto)
