@@ -1,10 +1,71 @@
-"""How reports are written: each of its parts, all as one, and in HTML that needs nothing else."""
+"""The one writer of reports: tables, claims, sections, all papers as one, and HTML."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import Any, TypeVar
+
+Row = dict[str, Any]
+Item = TypeVar("Item")
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1, *, tight: bool = False
+) -> str:
+    """A Markdown table, so many columns of texts first, then numbers to the right.
+
+    `tight`: the line under the head has no blanks.
+    """
+    ruler = ["---"] * texts + ["--:"] * (len(head) - texts)
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, ruler, *rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    if tight:
+        lines[1] = lines[1].replace(" ", "")
+    return "\n".join(lines)
+
+
+def some_of(points: Sequence[Item], most: int) -> list[Item]:
+    """At most so many of them, evenly, the first and the last among them."""
+    if len(points) <= most:
+        return list(points)
+    return [points[round(i * (len(points) - 1) / (most - 1))] for i in range(most)]
+
+
+def from_to(values: Sequence[float], text: str = "{:.1%}") -> str:
+    """The least and the most of some values; one where they are written alike."""
+    return " to ".join(dict.fromkeys(text.format(end) for end in (min(values), max(values))))
+
+
+def share_saved(ours: float | None, other: float | None) -> float | None:
+    """The share of the other's bytes that ours saves; None where either is not there."""
+    return None if ours is None or not other else 1 - ours / other
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement, the paper's number and ours as they are written, and whether they agree.
+
+    `remark`: why they differ, or how they are compared.
+    """
+
+    what: str
+    paper: str
+    ours: str
+    agrees: bool
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return "reproduced" if self.agrees else f"differs: {self.remark}"
+
+
+def yes(value: bool) -> str:
+    """What does not hold is marked."""
+    return "yes" if value else "**no**"
+
 
 TITLE = "Four papers, reproduced"
 STYLE = """

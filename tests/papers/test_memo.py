@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from planners.core.errors import BadInput
-from planners.papers.claim import Claim, yes
 from planners.papers.memo import Memo
-from planners.papers.report import section, written
-from planners.papers.table import from_to, share_saved, some_of, table
+from planners.papers.report import (
+    Claim,
+    from_to,
+    section,
+    share_saved,
+    some_of,
+    table,
+    written,
+    yes,
+)
 
 
 def test_what_was_made_is_not_made_again(tmp_path: Path) -> None:

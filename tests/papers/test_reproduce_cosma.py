@@ -13,7 +13,7 @@ from planners.papers.cosma.paper import HUMAN, LABELS, SEARCHED, TABLE_II
 from planners.papers.cosma.report import facts, report
 from planners.papers.cosma.study import BASELINES, CosmaStudy, CosmaTables, reproduce
 from planners.papers.cosma.summary import groups, mean_saving, nine, saving, seconds
-from planners.papers.table import Row
+from planners.papers.report import Row
 from tests.random_graphs import random_graph
 
 

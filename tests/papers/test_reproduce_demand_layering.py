@@ -12,9 +12,7 @@ import pytest
 from planners.catalogue.networks.darknet import NETWORKS as BUILD
 from planners.core.errors import BadInput, UnknownName
 from planners.core.machine import load_machine
-from planners.papers.claim import Claim
 from planners.papers.demand_layering.beyond import joint_row, least_delay, slices_row
-from planners.papers.demand_layering.bounds import bounds_row, delays
 from planners.papers.demand_layering.claims import claims, errors, rms, worst
 from planners.papers.demand_layering.fronts import (
     fronts_row,
@@ -31,10 +29,11 @@ from planners.papers.demand_layering.paper import (
     TABLE_2,
     YOLOV4,
 )
-from planners.papers.demand_layering.pipelines import pipelines_row
+from planners.papers.demand_layering.pipelines import bounds_row, delays, pipelines_row
 from planners.papers.demand_layering.report import facts, report
 from planners.papers.demand_layering.sections import resized, section_graph
 from planners.papers.demand_layering.study import StreamingStudy, StreamingTables, reproduce
+from planners.papers.report import Claim
 from planners.streaming import plan
 from planners.streaming.model.layers import Layer, units_of
 from planners.streaming.model.xavier import NAME

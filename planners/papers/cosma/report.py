@@ -28,8 +28,7 @@ from planners.papers.cosma.summary import (
     seconds,
     unproven,
 )
-from planners.papers.report import written
-from planners.papers.table import Row, table
+from planners.papers.report import Row, table, written
 
 # More open proofs than these are counted, not named: the tables have them all.
 MOST_NAMED = 6

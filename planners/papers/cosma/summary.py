@@ -8,7 +8,7 @@ from statistics import mean, median
 
 from planners.papers.cosma.paper import DEEPLAB, HUMAN, SEARCHED
 from planners.papers.cosma.study import BASELINES, PAPERS
-from planners.papers.table import Row
+from planners.papers.report import Row
 
 
 @dataclass(frozen=True, slots=True)

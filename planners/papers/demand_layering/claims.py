@@ -9,10 +9,9 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from planners.catalogue.networks.darknet import NETWORKS as BUILD
-from planners.papers.claim import Claim
 from planners.papers.demand_layering import paper
 from planners.papers.demand_layering.pipelines import BASELINE_W
-from planners.papers.table import Row
+from planners.papers.report import Claim, Row
 
 if TYPE_CHECKING:
     from planners.papers.demand_layering.study import StreamingTables

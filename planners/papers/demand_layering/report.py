@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from planners.papers.claim import Claim
 from planners.papers.demand_layering import tables as tables_of
 from planners.papers.demand_layering.beyond import WITHIN as TARGET
 from planners.papers.demand_layering.claims import (
@@ -18,8 +17,7 @@ from planners.papers.demand_layering.claims import (
 )
 from planners.papers.demand_layering.paper import TITLES
 from planners.papers.demand_layering.study import StreamingStudy, StreamingTables
-from planners.papers.report import how, section, written
-from planners.papers.table import from_to
+from planners.papers.report import Claim, from_to, how, section, written
 from planners.streaming.model.xavier import BESIDE_COPY, KERNEL_S
 
 READING = """\

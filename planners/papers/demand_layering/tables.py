@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planners.papers.claim import Claim, yes
-from planners.papers.demand_layering.bounds import QUANTILES
 from planners.papers.demand_layering.claims import MIB
 from planners.papers.demand_layering.fronts import LEVELS
 from planners.papers.demand_layering.paper import PIPELINES, TITLES
-from planners.papers.table import Row, some_of, table
+from planners.papers.demand_layering.pipelines import QUANTILES
+from planners.papers.report import Claim, Row, some_of, table, yes
 
 MOST_POINTS = 12
 PARTS = ("compute", "scratchpad", "host", "storage", "baseline")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import mean
 
-from planners.papers.claim import Claim
-from planners.papers.optimus.energy import ratios
+from planners.papers.optimus.figures import ratios, savings
 from planners.papers.optimus.paper import (
     EFFICIENCY,
     FASTER,
@@ -15,8 +14,7 @@ from planners.papers.optimus.paper import (
     TABLE_5,
 )
 from planners.papers.optimus.study import OptimusTables
-from planners.papers.optimus.traffic import savings
-from planners.papers.table import Row
+from planners.papers.report import Claim, Row
 
 EXACT = {"vgg16", "resnet50", "resnet152", "squeezenet1_0"}
 FUSERS = {"dnnvm": "DNNVM", "efficient_s": "Efficient-S"}

@@ -8,8 +8,7 @@ from typing import Any
 from planners.papers.optimus import tables as tables_of
 from planners.papers.optimus.claims import claims
 from planners.papers.optimus.study import OptimusStudy, OptimusTables
-from planners.papers.report import how, written
-from planners.papers.table import table
+from planners.papers.report import how, table, written
 
 READING = """\
 ## How to read it

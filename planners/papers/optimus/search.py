@@ -28,7 +28,7 @@ from planners.papers.optimus.bench import (
     look_up_table,
 )
 from planners.papers.optimus.costs import PartitionCase, base_costs, base_of, graph_of, traits_of
-from planners.papers.table import Row
+from planners.papers.report import Row
 
 Result = TypeVar("Result")
 

@@ -6,16 +6,34 @@ and the paper's equations as printed, beside which its statements stand.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planners.papers.memo import Memo
-from planners.papers.optimus import accelerators, checked, energy, search, sweeps, traffic
+from planners.papers.optimus import search
+from planners.papers.optimus.array_accelerators import (
+    BASELINES,
+    EYERISS_BYTES,
+    LOWER_BOUND_BYTES,
+    SHIDIANNAO_BYTES,
+    layer_by_layer,
+)
 from planners.papers.optimus.bench import Bench
-from planners.papers.optimus.paper import EIGHT, NASNET, TABLE_5
-from planners.papers.optimus.sweeps import BATCHES, BUFFERS_KIB
-from planners.papers.table import Row
+from planners.papers.optimus.costs import PartitionCase, graph_of
+from planners.papers.optimus.figures import (
+    BATCHES,
+    BUFFERS_KIB,
+    array_rows,
+    batch_rows,
+    buffer_rows,
+    dataflow_rows,
+    energy_rows,
+    replayed_rows,
+    traffic_rows,
+)
+from planners.papers.optimus.paper import EIGHT, IMAGES, NASNET, TABLE_4, TABLE_5
+from planners.papers.report import Row, share_saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +119,58 @@ def reproduce(
     networks = study.networks
     return OptimusTables(
         search=search.rows(bench, study.searched),
-        traffic=[*traffic.rows(bench, networks, joint=True), *traffic.rows(bench, study.wide)],
-        traffic_free=traffic.rows(bench, networks, free_local=True),
-        traffic_printed=traffic.rows(bench, networks, printed=True),
-        traffic_printed_free=traffic.rows(bench, networks, free_local=True, printed=True),
-        checked=checked.rows(bench, networks),
-        energy=energy.rows(bench, networks, printed=False),
-        energy_printed=energy.rows(bench, networks, printed=True),
-        dataflows=energy.dataflow_rows(bench, study.arrays[0], study.registers),
-        arrays=[row for name in study.arrays for row in energy.array_rows(bench, name)],
-        buffers=sweeps.buffer_rows(bench, study.buffered, study.buffers_kib, printed=False),
-        buffers_printed=sweeps.buffer_rows(bench, study.buffered, study.buffers_kib, printed=True),
-        batches=sweeps.batch_rows(bench, study.batched, study.batches, printed=False),
-        batches_printed=sweeps.batch_rows(bench, study.batched, study.batches, printed=True),
-        accelerators=accelerators.rows(bench, networks),
+        traffic=[*traffic_rows(bench, networks, joint=True), *traffic_rows(bench, study.wide)],
+        traffic_free=traffic_rows(bench, networks, free_local=True),
+        traffic_printed=traffic_rows(bench, networks, printed=True),
+        traffic_printed_free=traffic_rows(bench, networks, free_local=True, printed=True),
+        checked=replayed_rows(bench, networks),
+        energy=energy_rows(bench, networks, printed=False),
+        energy_printed=energy_rows(bench, networks, printed=True),
+        dataflows=dataflow_rows(bench, study.arrays[0], study.registers),
+        arrays=[row for name in study.arrays for row in array_rows(bench, name)],
+        buffers=buffer_rows(bench, study.buffered, study.buffers_kib, printed=False),
+        buffers_printed=buffer_rows(bench, study.buffered, study.buffers_kib, printed=True),
+        batches=batch_rows(bench, study.batched, study.batches, printed=False),
+        batches_printed=batch_rows(bench, study.batched, study.batches, printed=True),
+        accelerators=accelerator_rows(bench, networks),
     )
+
+
+# What is unrolled: Eyeriss wants few channels at once, ShiDianNao one, the third 16.
+CHANNELS = {"eyeriss": 4, "shidiannao": 1, "lower bound": 16}
+POOLS_BYTES = {
+    "eyeriss": EYERISS_BYTES,
+    "shidiannao": sum(SHIDIANNAO_BYTES.values()),
+    "lower bound": LOWER_BOUND_BYTES,
+}
+
+
+def accelerator_rows(bench: Bench, networks: Sequence[str]) -> list[Row]:
+    """Bytes and shares saved for each accelerator and network, beside Table 4's."""
+    return [_accelerator_row(bench, name, network) for name in BASELINES for network in networks]
+
+
+def _accelerator_row(bench: Bench, accelerator: str, network: str) -> Row:
+    base = sum(layer_by_layer(graph_of(network, IMAGES), accelerator))
+    row: Row = {"accelerator": accelerator, "network": network, "layer by layer": base}
+    row["paper saves"] = TABLE_4[accelerator].get(network)
+    for name, case in _accelerator_cases(accelerator, network).items():
+        result = bench.find(case)
+        row |= {
+            name: result.traffic_bytes,
+            f"{name} saves": share_saved(result.traffic_bytes, base),
+        }
+        row |= {f"{name} gap": result.gap, f"{name} need": result.need_bytes}
+    return row
+
+
+def _accelerator_cases(accelerator: str, network: str) -> dict[str, PartitionCase]:
+    """Programs; programs of groups beside the accelerator's own layers; these by the equations."""
+    pool, tile = POOLS_BYTES[accelerator], CHANNELS[accelerator]
+    program = PartitionCase(network, budget_bytes=pool, channel_tile=tile)
+    own = program._replace(accelerator=accelerator)
+    printed = own._replace(accounting="printed")
+    if accelerator == "shidiannao":
+        maps = SHIDIANNAO_BYTES["inputs"] + SHIDIANNAO_BYTES["outputs"]
+        printed = printed._replace(budget_bytes=maps, weights_bytes=SHIDIANNAO_BYTES["weights"])
+    return {"program": program, "own layers": own, "printed": printed}

@@ -7,9 +7,9 @@ from typing import Any
 
 from planners.papers.optimus.array_accelerators import BASELINES
 from planners.papers.optimus.array_energy import DATAFLOWS
-from planners.papers.optimus.energy import PARTS, ratios
+from planners.papers.optimus.figures import PARTS, ratios
 from planners.papers.optimus.paper import TABLE_5
-from planners.papers.table import Row, share_saved, table
+from planners.papers.report import Row, share_saved, table
 
 UNITS = 1e6  # MB: a million bytes
 

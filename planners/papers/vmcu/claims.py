@@ -8,9 +8,8 @@ from statistics import mean
 from typing import Literal
 
 from planners.catalogue.vmcu import TABLE_2, BottleneckShape
-from planners.papers.table import Row
-from planners.papers.vmcu.accounts import ACCOUNTINGS, STATIC_BYTES, saved
-from planners.papers.vmcu.forms import fully_connected, needs
+from planners.papers.report import Row
+from planners.papers.vmcu.accounts import ACCOUNTINGS, STATIC_BYTES, fully_connected, needs, saved
 from planners.papers.vmcu.paper import (
     BOTTLENECK,
     BOTTLENECK_SAVED,

@@ -7,13 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from planners.catalogue.vmcu import MISPRINTS
-from planners.papers.report import how, section, written
-from planners.papers.table import from_to
+from planners.papers.report import from_to, how, section, written
 from planners.papers.vmcu import tables as tables_of
 from planners.papers.vmcu.accounts import ACCOUNTINGS, saved
 from planners.papers.vmcu.claims import PLAN, MeasuredClaim, claims
 from planners.papers.vmcu.paper import F411RE_BYTES
-from planners.papers.vmcu.segments import segments_table
+from planners.papers.vmcu.plans import segments_table
 from planners.papers.vmcu.study import VmcuStudy, VmcuTables
 
 READING = """\

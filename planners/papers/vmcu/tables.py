@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from planners.papers.table import Row, some_of, table
+from planners.papers.report import Row, some_of, table
 from planners.papers.vmcu.accounts import ACCOUNTINGS, SYSTEMS, saved
 from planners.papers.vmcu.claims import PLAN, MeasuredClaim
 
