@@ -25,7 +25,7 @@ from planners.papers.vmcu.accounts import (
     saved,
     vmcu,
 )
-from planners.papers.vmcu.claims import MeasuredClaim, claims
+from planners.papers.vmcu.paper import MeasuredClaim, claims
 from planners.papers.vmcu.plans import by_form
 from planners.papers.vmcu.report import facts, report
 from planners.papers.vmcu.study import (

@@ -100,6 +100,7 @@ Times = npt.NDArray[np.float64]  # draws × layers × (read, copy, kernel)
 
 SPREAD = 0.2
 SAMPLES, SIGMA = 100, 0.1
+WAYS = ("each", "together", "long-tailed")  # in which times vary
 QUANTILES = (0.25, 0.5, 0.75, 0.9, 1.0)
 CHUNK = 500  # draws that are evaluated together
 

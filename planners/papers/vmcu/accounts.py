@@ -33,7 +33,7 @@ from planners.overlap.baselines.frameworks import hmcos, tinyengine
 from planners.papers.report import Row
 
 Form = Literal["plain", "window", "columns", "line", "tile"]
-FORMS: tuple[Form, ...] = ("plain", "window", "columns", "line", "tile")
+FORMS: tuple[Form, ...] = ("plain", "line", "window", "columns", "tile")
 TILE = 4
 """Channels that a tiled block expands at a time."""
 

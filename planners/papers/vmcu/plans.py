@@ -8,7 +8,7 @@ leaves out what instructions cost besides.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import prod
 from typing import Any
@@ -32,7 +32,7 @@ from planners.overlap.planner import finished, of_point, plan, tractable_distanc
 from planners.overlap.search.chain import ChainWay
 from planners.overlap.search.front import FrontPoint
 from planners.overlap.search.join_layouts import turned
-from planners.papers.report import Row, table
+from planners.papers.report import Row
 from planners.papers.vmcu.paper import TABLE_3
 from planners.simulator.claimed import check
 
@@ -190,18 +190,3 @@ def segment_row(name: str) -> dict[str, Any]:
         }
     finest = work(graph, plain, KernelStyle(segment_bytes=1)).modulos
     return row | {BYTE: {"bytes": plain.pool_bytes, "modulos": finest, "padded": {}}}
-
-
-def segments_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Bytes by rule, then thousands of modulo operations."""
-    head = ["", *RULES, *(f"{rule}, 1000s" for rule in RULES)]
-    body = []
-    for row in rows:
-        sizes = [f"{row[rule]['bytes']:,}{_padded(row[rule]['padded'])}" for rule in RULES]
-        counts = [f"{row[rule]['modulos'] / 1000:,.1f}" for rule in RULES]
-        body.append([row["name"], *sizes, *counts])
-    return table(head, body, texts=1)
-
-
-def _padded(pitches: Mapping[str, int]) -> str:
-    return f" ({', '.join(sorted(pitches))})" if pitches else ""

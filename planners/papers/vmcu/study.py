@@ -24,8 +24,7 @@ from planners.papers.vmcu.accounts import (
     of_module,
     vmcu,
 )
-from planners.papers.vmcu.claims import PLAN
-from planners.papers.vmcu.paper import PUBLISHED_KIB, TABLE_3
+from planners.papers.vmcu.paper import PLAN, PUBLISHED_KIB, TABLE_3
 from planners.papers.vmcu.plans import (
     by_form,
     layer_cost_row,
