@@ -7,10 +7,11 @@ comes, a table or a list that is computed. What is computed is data: columns, an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from statistics import mean
 from typing import Any, NamedTuple, TypeVar
 
 Row = dict[str, Any]
@@ -34,6 +35,16 @@ def yes(value: bool) -> str:
 def from_to(values: Sequence[float], text: str = "{:.1%}") -> str:
     """The least and the most of some values; one where they are written alike."""
     return " to ".join(dict.fromkeys(text.format(end) for end in (min(values), max(values))))
+
+
+def ends(values: Collection[float], text: str) -> str:
+    """The least and the most of some values."""
+    return " to ".join(text.format(end) for end in (min(values), max(values)))
+
+
+def ends_and_mean(values: Collection[float], text: str) -> str:
+    """The least, the most and the mean of some values."""
+    return f"{ends(values, text)}, mean {text.format(mean(values))}"
 
 
 def share_saved(ours: float | None, other: float | None) -> float | None:
@@ -83,6 +94,31 @@ class Stated(NamedTuple):
         agrees = abs(ours - self.value) <= self.tolerance
         stated, found = (self.form.format(number) for number in (self.value, ours))
         return Claim(self.what, stated, found, agrees, self.remark)
+
+
+class StatedRange(NamedTuple):
+    """The least and the most of a paper's numbers, and how far beyond them ours may be.
+
+    `unit` is written behind the paper's only.
+    """
+
+    what: str
+    least: float
+    most: float
+    tolerance: float
+    form: str
+    unit: str = ""
+
+    def beside(self, ours: Collection[float], how: str, remark: str) -> Claim:
+        """The claim that ours, computed in some way, are all within it."""
+        least, most = self.least - self.tolerance, self.most + self.tolerance
+        return Claim(
+            f"{self.what}, {how}",
+            ends((self.least, self.most), self.form) + self.unit,
+            ends_and_mean(ours, self.form),
+            least <= min(ours) and max(ours) <= most,
+            remark,
+        )
 
 
 class Column(NamedTuple):

@@ -14,6 +14,7 @@ from planners.papers.report import (
     Column,
     ReportTable,
     Stated,
+    StatedRange,
     from_to,
     in_units,
     report_of,
@@ -100,3 +101,12 @@ def test_a_stated_number_has_its_tolerance() -> None:
 def test_a_claim_says_why_it_differs() -> None:
     claim = Claim("what", "1", "2", False, "another graph")
     assert (claim.verdict, yes(claim.agrees)) == ("differs: another graph", "**no**")
+
+
+def test_numbers_are_within_a_stated_range_or_near_it() -> None:
+    stated = StatedRange("faster", 1.5, 3.0, 0.1, "{:.1f}", " times")
+    found = stated.beside([1.4, 3.0], "programs", "why")
+    assert found == Claim(
+        "faster, programs", "1.5 to 3.0 times", "1.4 to 3.0, mean 2.2", True, "why"
+    )
+    assert not stated.beside([1.3], "programs", "why").agrees

@@ -42,7 +42,7 @@ ENERGY = {
 """Where energy goes, by the head of its column."""
 RINGS = {"2s": "2S", "twice": "2S, no end", "async": "Async, equal", "separate": "separate"}
 mebibytes, milliseconds = in_units(MIB, 1), in_units(1e-3, 1)
-whole_mebibytes = in_units(MIB, 1, "")
+mebibytes_or_blank = in_units(MIB, 1, "")
 percent = "{:+.1f}"
 
 
@@ -267,8 +267,8 @@ TABLES = (
         NETWORK,
         Column("slices", "cut"),
         Column("layers", "layers"),
-        Column("largest, MB", "largest_bytes", whole_mebibytes),
-        Column("ring, MB", "ring_bytes", whole_mebibytes),
+        Column("largest, MB", "largest_bytes", mebibytes_or_blank),
+        Column("ring, MB", "ring_bytes", mebibytes_or_blank),
         Column("% added", "added", percent),
         Column("no end, % added", lambda line: f"{line['twice']:+.1f}" if "twice" in line else ""),
         Column("least ring within 5 %, MB", "within"),

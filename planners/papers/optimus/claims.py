@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import mean
 
 from planners.papers.optimus import paper
 from planners.papers.optimus.figures import ratios, savings
 from planners.papers.optimus.study import OptimusTables
-from planners.papers.report import Claim, Row
+from planners.papers.report import Claim, Row, ends, ends_and_mean
 
 EXACT = {"vgg16", "resnet50", "resnet152", "squeezenet1_0"}
 FUSERS = {"dnnvm": "DNNVM", "efficient_s": "Efficient-S"}
-SLACK = 0.05  # of a share: figures are read off, and traffic is not the paper's to the byte
 
 # Why ours may differ.
 COUNTS = {
@@ -60,19 +59,6 @@ def claims(tables: OptimusTables) -> list[Claim]:
     ]
 
 
-def _ends(values: Collection[float], form: str) -> str:
-    """The least and the most of some values."""
-    return " to ".join(form.format(end) for end in (min(values), max(values)))
-
-
-def _with_mean(values: Collection[float], form: str) -> str:
-    return f"{_ends(values, form)}, mean {form.format(mean(values))}"
-
-
-def _within(values: Collection[float], low: float, high: float) -> bool:
-    return low - SLACK <= min(values) and max(values) <= high + SLACK
-
-
 def _groups(rows: Sequence[Row]) -> Iterator[Claim]:
     known = [row for row in rows if row["network"] in EXACT]
     if known:
@@ -105,7 +91,7 @@ def _model(done: Sequence[Row]) -> Iterator[Claim]:
 
 
 def _traffic(fuser: str, programs: Sequence[Row], printed: Sequence[Row]) -> Iterator[Claim]:
-    name, stated = FUSERS[fuser], paper.SAVED[fuser]
+    name = FUSERS[fuser]
     moved = {row["network"]: row["Optimus"] for row in programs}
     across = [r | {"Optimus": moved[r["network"]]} for r in printed if r["network"] in moved]
     for rows, column, how, why in (
@@ -116,13 +102,7 @@ def _traffic(fuser: str, programs: Sequence[Row], printed: Sequence[Row]) -> Ite
     ):
         found = savings([row for row in rows if row["network"] != paper.NASNET], column)
         if shares := found.values():
-            yield Claim(
-                f"DRAM accesses saved against {name} (Fig. 14), {how}",
-                _ends(stated, "{:.0%}"),
-                _with_mean(shares, "{:.0%}"),
-                _within(shares, *stated),
-                why,
-            )
+            yield paper.SAVED[fuser].beside(shares, how, why)
 
 
 def _online(worse: Sequence[float]) -> Iterator[Claim]:
@@ -131,7 +111,7 @@ def _online(worse: Sequence[float]) -> Iterator[Claim]:
             "The online variant is close to the optimum (section 6), programs",
             "a slight drop",
             f"{mean(worse):.1%} more on average, at most {max(worse):.1%}",
-            mean(worse) < SLACK,
+            mean(worse) < paper.SLACK,
             "its rules leave out what now pays",
         )
 
@@ -139,12 +119,12 @@ def _online(worse: Sequence[float]) -> Iterator[Claim]:
 def _beyond(rows: Sequence[Row]) -> Iterator[Claim]:
     for name, what, then in BEYOND if rows else ():
         shares = [1 - row[name] / row["Optimus"] for row in rows]
-        less = f"{then}: {_ends(shares, '{:.1%}')} less, mean {mean(shares):.1%}"
-        yield Claim(what, "assumed", less, max(shares) < SLACK, "they need not")
+        less = f"{then}: {ends(shares, '{:.1%}')} less, mean {mean(shares):.1%}"
+        yield Claim(what, "assumed", less, max(shares) < paper.SLACK, "they need not")
 
 
 def _energy(fuser: str, tables: OptimusTables) -> Iterator[Claim]:
-    name, (low, high) = FUSERS[fuser], paper.EFFICIENCY[fuser]
+    name = FUSERS[fuser]
     for rows, how in (
         (tables.energy_printed, "the paper's equations"),
         (tables.energy, "programs, one cost model for all"),
@@ -153,18 +133,12 @@ def _energy(fuser: str, tables: OptimusTables) -> Iterator[Claim]:
         faster = ratios(rows, name, "seconds").values()
         if not more:
             continue
-        yield Claim(
-            f"Energy efficiency against {name} without the ALUs (Fig. 13), {how}",
-            f"{low} to {high} times",
-            _with_mean(more, "{:.2f}"),
-            _within(more, low, high),
-            ENERGY,
-        )
+        yield paper.EFFICIENCY[fuser].beside(more, how, ENERGY)
         yield Claim(
             f"Latency against {name} (Fig. 13), {how}",
             f"{paper.FASTER[fuser]} times on average",
             f"{mean(faster):.2f} on average, at most {max(faster):.2f}",
-            abs(mean(faster) - paper.FASTER[fuser]) < 2 * SLACK,
+            abs(mean(faster) - paper.FASTER[fuser]) < 2 * paper.SLACK,
             LATENCY,
         )
 
@@ -188,7 +162,7 @@ def _buffers(rows: Sequence[Row], how: str) -> Iterator[Claim]:
     yield Claim(
         f"With the largest buffer Optimus nears the oracle and DNNVM does not (Fig. 16), {how}",
         "gains until all maps are consumed on chip",
-        f"times the oracle: {ours}; DNNVM {_ends(dnnvm, '{:.2f}')}",
+        f"times the oracle: {ours}; DNNVM {ends(dnnvm, '{:.2f}')}",
         all(row["Optimus"] <= row["DNNVM"] for row in last),
     )
 
@@ -202,7 +176,7 @@ def _batches(rows: Sequence[Row], how: str) -> Iterator[Claim]:
         if by.get(4) and by.get(1) and by.get(max(by)):
             later = 1 - by[max(by)] / by[4]
             texts.append(f"{network} {1 - by[4] / by[1]:.1%} to 4, {later:.1%} beyond")
-            fine = fine and later <= SLACK
+            fine = fine and later <= paper.SLACK
     yield Claim(
         f"Traffic an image stops falling beyond 4 images (Fig. 19), {how}",
         "stops",
@@ -222,7 +196,7 @@ def _dataflows(rows: Sequence[Row]) -> Iterator[Claim]:
         "All dataflows come to similar DRAM accesses (Fig. 17)",
         "close",
         f"within {spread:.1%}; energy within {max(at_64) / min(at_64) - 1:.0%}",
-        spread < 2 * SLACK,
+        spread < 2 * paper.SLACK,
         "maps are held by more channels where the array wants more",
     )
     sizes = sorted({row["register bytes"] for row in rows}, reverse=True)
@@ -253,8 +227,8 @@ def _arrays(rows: Iterable[Row]) -> Iterator[Claim]:
         yield Claim(
             "From 16 × 16 to 32 × 32 slightly more requests, less energy, shorter (Fig. 18)",
             "slightly more; less",
-            f"traffic {_ends(more, '{:+.1%}')}, energy {_ends(less, '{:+.1%}')}, "
-            f"{_ends(faster, '{:.1f}')} times as fast",
+            f"traffic {ends(more, '{:+.1%}')}, energy {ends(less, '{:+.1%}')}, "
+            f"{ends(faster, '{:.1f}')} times as fast",
             min(more) >= 0 and max(less) < 0,
             "no leakage is counted here, which a shorter run saves",
         )
@@ -274,9 +248,9 @@ def _accelerators(rows: Sequence[Row]) -> Iterator[Claim]:
         if ours:
             yield Claim(
                 f"Saved against {name}'s own layers (Table 4), {how}",
-                _with_mean(stated, "{:.0%}"),
-                _with_mean(ours, "{:.0%}"),
-                abs(mean(ours) - mean(stated)) <= 2 * SLACK,
+                ends_and_mean(stated, "{:.0%}"),
+                ends_and_mean(ours, "{:.0%}"),
+                abs(mean(ours) - mean(stated)) <= 2 * paper.SLACK,
                 "how its layers run is assumed here, each at its best tiles",
             )
 
