@@ -125,21 +125,25 @@ class Column(NamedTuple):
     """A column: its head, where its value is in a row, and how that is written.
 
     `value`: a key, keys along nested rows, or a function of the row. `form`: a format, or a
-    function that returns text.
+    function that returns text. `optional`: rows may be without it.
     """
 
     head: str
     value: str | tuple[str, ...] | Callable[[Any], Any]
     form: str | Callable[[Any], str] = "{}"
+    optional: bool = False
 
     def cell(self, row: Any) -> str:
-        """The text of a row's value; a dash where there is none."""
+        """The text of a row's value; a dash where it is None, or not there and `optional`.
+
+        Raises `KeyError` for another value that is not there.
+        """
         found = row
         if callable(self.value):
             found = self.value(row)
         else:
             for key in (self.value,) if isinstance(self.value, str) else self.value:
-                found = None if found is None else found.get(key)
+                found = found.get(key) if self.optional else found[key]
         if callable(self.form):
             return self.form(found)
         return NOTHING if found is None else self.form.format(found)
@@ -222,9 +226,14 @@ def _filled(section: str, blocks: Mapping[str, str]) -> Iterator[str]:
     for paragraph in section.split("\n\n"):
         alone = BLOCK.fullmatch(paragraph)
         between.append(BLOCK.sub(lambda name: blocks[name[1]], paragraph))
-        if alone:
-            shown += between if between[-1] else between[:-1] if first else []
-            some, first, between = some or bool(between[-1]), False, []
+        if not alone:
+            continue
+        if between[-1]:
+            shown += between
+            some = True
+        elif first:
+            shown += between[:-1]
+        first, between = False, []
     if some or first:
         yield from (*shown, *between)
 

@@ -67,15 +67,17 @@ def test_columns_say_where_values_are_and_how_they_are_written() -> None:
     columns = ReportTable(
         "parts",
         Column("name", "name"),
-        Column("KiB", ("bytes", "all"), in_units(1024, 1)),
+        Column("KiB", ("bytes", "all"), in_units(1024, 1), optional=True),
         Column("twice", lambda row: 2 * row["n"], "{:,}"),
         each=lambda row: [row, row | {"name": "again"}],
     )
-    rows = [{"name": "a", "bytes": {"all": 2560}, "n": 600}, {"name": "b", "bytes": None, "n": 1}]
+    rows = [{"name": "a", "bytes": {"all": 2560}, "n": 600}, {"name": "b", "bytes": {}, "n": 1}]
     assert columns.of(rows).splitlines()[2:4] == ["| a | 2.5 | 1,200 |", "| again | 2.5 | 1,200 |"]
     assert columns.of(rows).splitlines()[4] == "| b | – | 2 |"
     assert columns.of([]).startswith("| name | KiB |")
     assert columns.of([], bare=False) == ""
+    with pytest.raises(KeyError, match="nothing"):
+        Column("none", ("bytes", "nothing")).cell(rows[0])
 
 
 def test_a_section_without_any_of_its_blocks_is_left_out(

@@ -156,7 +156,7 @@ TABLES = (
     ReportTable(
         "forms",
         Column("module", "module"),
-        *(Column(form, ("ours", form), _form) for form in FORMS),
+        *(Column(form, ("ours", form), _form, optional=True) for form in FORMS),
         Column("TinyEngine", (PLAN, "TinyEngine"), "{:,}"),
         Column("saved without repeated work", _saved(PLAN), "{:.1%}"),
         rows="modules",
