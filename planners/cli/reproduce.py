@@ -70,21 +70,21 @@ def reproduce(
         tell = partial(_tell, reporter)
         if paper == "cosma":
             labels = tuple(label.strip().upper() for label in budgets.split(","))
-            options = (labels, granularity, time_limit, sweep_size, execute)
-            facts, text = _cosma(names, options, resume, tell)
-        elif paper == "optimus":
-            facts, text = _timed("optimus", names, quick, time_limit, resume, tell)
-        elif paper == "vmcu":
-            facts, text = _timed("vmcu", names, quick, time_limit, resume, tell)
+            study = _cosma(names, (labels, granularity, time_limit, sweep_size, execute))
         else:
-            facts, text = _demand_layering(names, quick, resume, tell)
+            study = _study(paper, names, quick, time_limit)
+        facts, text = _compared(paper, study, resume, tell)
     if out is not None:
         write_text(out, text)
     CommandAnswer(as_json).give(facts, text)
 
 
-PAPERS = ("cosma", "optimus", "vmcu", "demand-layering")
-STUDIES = {"optimus": "OptimusStudy", "vmcu": "VmcuStudy"}  # those with a time limit, by module
+STUDIES = {
+    "cosma": "CosmaStudy",
+    "optimus": "OptimusStudy",
+    "vmcu": "VmcuStudy",
+    "demand-layering": "StreamingStudy",
+}
 QUICK_COSMA = ("alexnet", "squeezenet1_0", "mobilenet_v2", "resnet50")
 
 
@@ -94,19 +94,17 @@ def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: 
     require_distinct([], {"--out": out, "the report as HTML:": page})
     facts: dict[str, Any] = {}
     texts: dict[str, str] = {}
-    for paper in PAPERS:
+    for paper in STUDIES:
         kept = resume.with_name(f"{resume.stem}.{paper}.jsonl") if resume else None
         with Reporter(f"reproducing {paper}") as reporter:
             tell = partial(_tell, reporter)
             if paper == "cosma":
                 options = (("MR", "MH", "MP"), "folded", 10.0 if quick else 60.0, 0 if quick else 9)
                 names = QUICK_COSMA if quick else ()
-                outcome = _cosma(names, (*options, not quick), kept, tell)
-            elif paper == "demand-layering":
-                outcome = _demand_layering((), quick, kept, tell)
+                study = _cosma(names, (*options, not quick))
             else:
-                outcome = _timed(paper, (), quick, 60.0, kept, tell)
-        facts[paper], texts[paper] = outcome
+                study = _study(paper, (), quick, 60.0)
+            facts[paper], texts[paper] = _compared(paper, study, kept, tell)
     text = one_report(texts, quick)
     if out is not None and page is not None:
         write_text(out, text)
@@ -114,57 +112,32 @@ def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: 
     CommandAnswer(as_json).give(facts, text)
 
 
-def _cosma(
-    names: tuple[str, ...],
-    options: tuple[Any, ...],
-    resume: Path | None,
-    tell: Callable[[str], None],
+def _module(paper: str, name: str) -> Any:
+    return import_module(f"planners.papers.{paper.replace('-', '_')}.{name}")
+
+
+def _cosma(names: tuple[str, ...], options: tuple[Any, ...]) -> Any:
+    """COSMA's study, of these networks or of all."""
+    study = getattr(_module("cosma", "study"), STUDIES["cosma"])(*options)
+    return replace(study, models=names) if names else study
+
+
+def _study(paper: str, names: tuple[str, ...], quick: bool, time_limit_s: float) -> Any:
+    """The study of another paper, with a time limit where it has one."""
+    whole = getattr(_module(paper, "study"), STUDIES[paper])
+    study = whole.small() if quick else whole()
+    if paper != "demand-layering":
+        study = replace(study, time_limit_s=time_limit_s)
+    return study.only(names) if names else study
+
+
+def _compared(
+    paper: str, study: Any, resume: Path | None, tell: Callable[[str], None]
 ) -> tuple[dict[str, Any], str]:
-    from planners.papers.cosma.report import facts, report
-    from planners.papers.cosma.study import CosmaStudy
-    from planners.papers.cosma.study import reproduce as compare
-
-    study = CosmaStudy(*options)
-    if names:
-        study = replace(study, models=names)
-    tables = compare(study, resume, tell)
-    return facts(tables), report(tables, study)
-
-
-def _timed(
-    paper: str,
-    names: tuple[str, ...],
-    quick: bool,
-    time_limit_s: float,
-    resume: Path | None,
-    tell: Callable[[str], None],
-) -> tuple[dict[str, Any], str]:
-    """The comparison with a paper whose study has a time limit: its facts and its report."""
-    study_module = import_module(f"planners.papers.{paper}.study")
-    report_module = import_module(f"planners.papers.{paper}.report")
-    whole = getattr(study_module, STUDIES[paper])
-    study = replace(whole.small() if quick else whole(), time_limit_s=time_limit_s)
-    if names:
-        study = study.only(names)
-    tables = study_module.reproduce(study, resume, tell)
-    return report_module.facts(tables), report_module.report(tables, study)
-
-
-def _demand_layering(
-    names: tuple[str, ...],
-    quick: bool,
-    resume: Path | None,
-    tell: Callable[[str], None],
-) -> tuple[dict[str, Any], str]:
-    from planners.papers.demand_layering.report import facts, report
-    from planners.papers.demand_layering.study import StreamingStudy
-    from planners.papers.demand_layering.study import reproduce as compare
-
-    study = StreamingStudy.small() if quick else StreamingStudy()
-    if names:
-        study = study.only(names)
-    tables = compare(study, resume, tell)
-    return facts(tables), report(tables, study)
+    """The comparison with a paper: its facts and its report."""
+    tables = _module(paper, "study").reproduce(study, resume, tell)
+    report = _module(paper, "report")
+    return report.facts(tables), report.report(tables, study)
 
 
 def _tell(reporter: Reporter, text: str) -> None:

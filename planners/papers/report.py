@@ -1,10 +1,250 @@
-"""How reports are written: each of its parts, all as one, and in HTML that needs nothing else."""
+"""The one writer of reports: from a paper's text, claims and tables to Markdown and HTML.
+
+A paper's text is a template, `report.md` in its folder: sections with `{{name}}` where a block
+comes, a table or a list that is computed. What is computed is data: columns, and claims.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
+from statistics import mean
+from typing import Any, NamedTuple, TypeVar
+
+Row = dict[str, Any]
+Item = TypeVar("Item")
+NOTHING = "–"  # where there is no value
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def in_units(size: float, digits: int, missing: str = NOTHING) -> Callable[[float | None], str]:
+    """How values are written in units of a size, as bytes in KiB; `missing` where there is none."""
+    return lambda value: missing if value is None else f"{value / size:,.{digits}f}"
+
+
+def yes(value: bool) -> str:
+    """What does not hold is marked."""
+    return "yes" if value else "**no**"
+
+
+def from_to(values: Sequence[float], text: str = "{:.1%}") -> str:
+    """The least and the most of some values; one where they are written alike."""
+    return " to ".join(dict.fromkeys(text.format(end) for end in (min(values), max(values))))
+
+
+def ends(values: Collection[float], text: str) -> str:
+    """The least and the most of some values."""
+    return " to ".join(text.format(end) for end in (min(values), max(values)))
+
+
+def ends_and_mean(values: Collection[float], text: str) -> str:
+    """The least, the most and the mean of some values."""
+    return f"{ends(values, text)}, mean {text.format(mean(values))}"
+
+
+def share_saved(ours: float | None, other: float | None) -> float | None:
+    """The share of the other's bytes that ours saves; None where either is not there."""
+    return None if ours is None or not other else 1 - ours / other
+
+
+def some_of(points: Sequence[Item], most: int) -> list[Item]:
+    """At most so many of them, evenly, the first and the last among them."""
+    if len(points) <= most:
+        return list(points)
+    return [points[round(i * (len(points) - 1) / (most - 1))] for i in range(most)]
+
+
+# ---- claims and tables ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement, the paper's number and ours as they are written, and whether they agree.
+
+    `remark`: why they differ, or how they are compared.
+    """
+
+    what: str
+    paper: str
+    ours: str
+    agrees: bool
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return "reproduced" if self.agrees else f"differs: {self.remark}"
+
+
+class Stated(NamedTuple):
+    """A number of a paper, how far ours may be from it, how both are written, and a remark."""
+
+    what: str
+    value: float
+    tolerance: float
+    form: str
+    remark: str = ""
+
+    def beside(self, ours: float) -> Claim:
+        """The claim that ours is near it."""
+        agrees = abs(ours - self.value) <= self.tolerance
+        stated, found = (self.form.format(number) for number in (self.value, ours))
+        return Claim(self.what, stated, found, agrees, self.remark)
+
+
+class StatedRange(NamedTuple):
+    """The least and the most of a paper's numbers, and how far beyond them ours may be.
+
+    `unit` is written behind the paper's only.
+    """
+
+    what: str
+    least: float
+    most: float
+    tolerance: float
+    form: str
+    unit: str = ""
+
+    def beside(self, ours: Collection[float], how: str, remark: str) -> Claim:
+        """The claim that ours, computed in some way, are all within it."""
+        least, most = self.least - self.tolerance, self.most + self.tolerance
+        return Claim(
+            f"{self.what}, {how}",
+            ends((self.least, self.most), self.form) + self.unit,
+            ends_and_mean(ours, self.form),
+            least <= min(ours) and max(ours) <= most,
+            remark,
+        )
+
+
+class Column(NamedTuple):
+    """A column: its head, where its value is in a row, and how that is written.
+
+    `value`: a key, keys along nested rows, or a function of the row. `form`: a format, or a
+    function that returns text. `optional`: rows may be without it.
+    """
+
+    head: str
+    value: str | tuple[str, ...] | Callable[[Any], Any]
+    form: str | Callable[[Any], str] = "{}"
+    optional: bool = False
+
+    def cell(self, row: Any) -> str:
+        """The text of a row's value; a dash where it is None, or not there and `optional`.
+
+        Raises `KeyError` for another value that is not there.
+        """
+        found = row
+        if callable(self.value):
+            found = self.value(row)
+        else:
+            for key in (self.value,) if isinstance(self.value, str) else self.value:
+                found = found.get(key) if self.optional else found[key]
+        if callable(self.form):
+            return self.form(found)
+        return NOTHING if found is None else self.form.format(found)
+
+
+class ReportTable:
+    """Columns over the rows of a study that have the name `rows`: that of the table by default.
+
+    `texts`: so many columns come first that hold text; numbers are to the right. `each`: the lines
+    that a row makes, where that is not one. `tight`: the line under the head has no blanks.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *columns: Column,
+        rows: str = "",
+        texts: int = 1,
+        each: Callable[[Any], Iterable[Any]] | None = None,
+        tight: bool = False,
+    ) -> None:
+        self.name, self.columns, self.rows = name, columns, rows or name
+        self.texts, self.each, self.tight = texts, each, tight
+
+    def of(self, rows: Iterable[Any], *, bare: bool = True) -> str:
+        """In Markdown. Without any line: its head alone, or, if not `bare`, nothing."""
+        lines = [line for row in rows for line in (self.each(row) if self.each else [row])]
+        head = [column.head for column in self.columns]
+        cells = [[column.cell(line) for column in self.columns] for line in lines]
+        return table(head, cells, self.texts, tight=self.tight) if cells or bare else ""
+
+
+NETWORK = Column("network", "network")
+
+
+def blocks_of(
+    tables: Iterable[ReportTable], found: object, *, bare: bool = False
+) -> dict[str, str]:
+    """Tables by name, of a study's rows; `bare`: with their heads where there are none."""
+    return {each.name: each.of(getattr(found, each.rows), bare=bare) for each in tables}
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1, *, tight: bool = False
+) -> str:
+    """A Markdown table, so many columns of texts first, then numbers to the right.
+
+    `tight`: the line under the head has no blanks.
+    """
+    ruler = ["---"] * texts + ["--:"] * (len(head) - texts)
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, ruler, *rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    if tight:
+        lines[1] = lines[1].replace(" ", "")
+    return "\n".join(lines)
+
+
+# ---- one report ----------------------------------------------------------------------------------
+
+BLOCK = re.compile(r"\{\{(\w+)\}\}")
+
+
+def report_of(paper: str, blocks: Mapping[str, str]) -> str:
+    """The report of a paper: its text (`report.md` in its folder) with blocks for their names.
+
+    A block that is a paragraph of its own and empty is left out, and with it the text between it
+    and the block before; a section without any of its blocks is left out whole. Raises `KeyError`
+    for a name without a block.
+    """
+    text = (files("planners.papers") / paper / "report.md").read_text("utf-8")
+    sections = re.split(r"\n\n(?=#)", text.strip())
+    return "\n\n".join(part for section in sections for part in _filled(section, blocks)) + "\n"
+
+
+def _filled(section: str, blocks: Mapping[str, str]) -> Iterator[str]:
+    """The paragraphs of a section that are shown."""
+    shown: list[str] = []
+    between: list[str] = []
+    some, first = False, True
+    for paragraph in section.split("\n\n"):
+        alone = BLOCK.fullmatch(paragraph)
+        between.append(BLOCK.sub(lambda name: blocks[name[1]], paragraph))
+        if not alone:
+            continue
+        if between[-1]:
+            shown += between
+            some = True
+        elif first:
+            shown += between[:-1]
+        first, between = False, []
+    if some or first:
+        yield from (*shown, *between)
+
+
+def how(paper: str, quick: bool) -> str:
+    """How the numbers of a report are computed anew."""
+    command = f"spillway reproduce {paper}" + " --quick" * quick
+    return f"`{command}` computes all of this anew; `--json` gives every row."
+
+
+# ---- all reports as one --------------------------------------------------------------------------
 
 TITLE = "Four papers, reproduced"
 STYLE = """
@@ -18,22 +258,6 @@ nav { border-left: 3px solid #0072b2; padding-left: 1rem; }
 nav li.h3 { margin-left: 1.5rem; }
 """
 HEADING = re.compile(r"^(#{1,5}) (.+)$")
-
-
-def written(parts: Iterable[str]) -> str:
-    """A report of its parts, without those that are empty."""
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def section(title: str, *parts: str, of: object = True) -> list[str]:
-    """A part under a title; nothing where there is nothing that it is of."""
-    return [f"## {title}", *parts] if of else []
-
-
-def how(paper: str, quick: bool) -> str:
-    """How the numbers of a report are computed anew."""
-    command = f"spillway reproduce {paper}" + " --quick" * quick
-    return f"`{command}` computes all of this anew; `--json` gives every row."
 
 
 def one_report(texts: Mapping[str, str], quick: bool) -> str:

@@ -19,7 +19,8 @@ from planners.core.graph import Graph
 from planners.importers.darknet.cfg import parse, read_cfg
 from planners.importers.darknet.layers import Network
 from planners.importers.darknet.reader import module_of, section_of
-from planners.papers.demand_layering.darknet_table import PRINTED, darknet_table
+from planners.papers.demand_layering.paper import TABLE_1
+from planners.papers.demand_layering.sections import darknet_table
 
 FILES = Path(__file__).parents[3] / "shared" / "data" / "darknet"
 FIRST = 14
@@ -58,7 +59,7 @@ def file_of(name: str) -> Path:
 def test_table_1_of_the_paper(name: str) -> None:
     row = darknet_table(name)
     assert row.name == name
-    assert row.printed() == PRINTED[name]
+    assert row.printed() == TABLE_1[name]
     assert darknet_table(sp.load(name)) == row
 
 
@@ -147,7 +148,7 @@ def test_an_imported_file_is_the_same_graph(name: str, layers: int | None, tmp_p
     theirs = sp.from_darknet(path)
     assert (theirs.operators, theirs.tensors) == (ours.operators, ours.tensors)
     assert (theirs.inputs, theirs.outputs) == (ours.inputs, ours.outputs)
-    assert darknet_table(theirs).printed() == PRINTED[name]
+    assert darknet_table(theirs).printed() == TABLE_1[name]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,22 @@ from pathlib import Path
 import pytest
 
 from planners.core.errors import BadInput
-from planners.papers.claim import Claim, yes
+from planners.papers import report
 from planners.papers.memo import Memo
-from planners.papers.report import section, written
-from planners.papers.table import from_to, share_saved, some_of, table
+from planners.papers.report import (
+    Claim,
+    Column,
+    ReportTable,
+    Stated,
+    StatedRange,
+    from_to,
+    in_units,
+    report_of,
+    share_saved,
+    some_of,
+    table,
+    yes,
+)
 
 
 def test_what_was_made_is_not_made_again(tmp_path: Path) -> None:
@@ -49,9 +61,54 @@ def test_numbers_and_parts() -> None:
     assert from_to([0.5001, 0.5]) == "50.0%"
     assert share_saved(1, 4) == 0.75
     assert (share_saved(1, 0), share_saved(None, 4)) == (None, None)
-    assert written([*section("A", "b", ""), *section("C", "d", of=[])]) == "## A\n\nb\n"
+
+
+def test_columns_say_where_values_are_and_how_they_are_written() -> None:
+    columns = ReportTable(
+        "parts",
+        Column("name", "name"),
+        Column("KiB", ("bytes", "all"), in_units(1024, 1), optional=True),
+        Column("twice", lambda row: 2 * row["n"], "{:,}"),
+        each=lambda row: [row, row | {"name": "again"}],
+    )
+    rows = [{"name": "a", "bytes": {"all": 2560}, "n": 600}, {"name": "b", "bytes": {}, "n": 1}]
+    assert columns.of(rows).splitlines()[2:4] == ["| a | 2.5 | 1,200 |", "| again | 2.5 | 1,200 |"]
+    assert columns.of(rows).splitlines()[4] == "| b | – | 2 |"
+    assert columns.of([]).startswith("| name | KiB |")
+    assert columns.of([], bare=False) == ""
+    with pytest.raises(KeyError, match="nothing"):
+        Column("none", ("bytes", "nothing")).cell(rows[0])
+
+
+def test_a_section_without_any_of_its_blocks_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "some").mkdir()
+    text = "# T of {{n}}\n\n## A\n\na\n\n{{x}}\n\nb\n\n{{y}}\n\nend\n\n## B\n\nc\n"
+    (tmp_path / "some" / "report.md").write_text(text)
+    monkeypatch.setattr(report, "files", lambda package: tmp_path)
+    blocks = {"n": "3", "x": "X", "y": "Y"}
+    assert "## A\n\na\n\nX\n\nb\n\nY\n\nend\n\n## B" in report_of("some", blocks)
+    assert "## A\n\na\n\nX\n\nend\n\n## B" in report_of("some", blocks | {"y": ""})
+    assert "## A\n\na\n\nb\n\nY\n\nend" in report_of("some", blocks | {"x": ""})
+    assert report_of("some", blocks | {"x": "", "y": ""}) == "# T of 3\n\n## B\n\nc\n"
+
+
+def test_a_stated_number_has_its_tolerance() -> None:
+    stated = Stated("saved", 96.5, 1.0, "{:.1f} %", "why")
+    assert stated.beside(95.6) == Claim("saved", "96.5 %", "95.6 %", True, "why")
+    assert stated.beside(95.4).verdict == "differs: why"
 
 
 def test_a_claim_says_why_it_differs() -> None:
     claim = Claim("what", "1", "2", False, "another graph")
     assert (claim.verdict, yes(claim.agrees)) == ("differs: another graph", "**no**")
+
+
+def test_numbers_are_within_a_stated_range_or_near_it() -> None:
+    stated = StatedRange("faster", 1.5, 3.0, 0.1, "{:.1f}", " times")
+    found = stated.beside([1.4, 3.0], "programs", "why")
+    assert found == Claim(
+        "faster, programs", "1.5 to 3.0 times", "1.4 to 3.0, mean 2.2", True, "why"
+    )
+    assert not stated.beside([1.3], "programs", "why").agrees

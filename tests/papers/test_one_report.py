@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,16 +52,13 @@ def test_all_papers_into_both_files(
 ) -> None:
     kept: list[str] = []
 
-    def fake(paper: str) -> Any:
-        def made(*arguments: Any) -> tuple[dict[str, Any], str]:
-            kept.append(arguments[-2].name)
-            return {"n": len(kept)}, f"# {paper}\n"
+    def compared(
+        paper: str, study: Any, resume: Path, tell: Callable[[str], None]
+    ) -> tuple[dict[str, Any], str]:
+        kept.append(resume.name)
+        return {"n": len(kept)}, f"# {paper}\n"
 
-        return made
-
-    monkeypatch.setattr(cli_reproduce, "_cosma", fake("cosma"))
-    monkeypatch.setattr(cli_reproduce, "_demand_layering", fake("streams"))
-    monkeypatch.setattr(cli_reproduce, "_timed", lambda paper, *rest: fake(paper)(*rest))
+    monkeypatch.setattr(cli_reproduce, "_compared", compared)
     out = tmp_path / "r.md"
     command = ["reproduce", "all", "--quick", "--out", str(out), "--resume", str(tmp_path / "k")]
     with pytest.raises(SystemExit) as ended:

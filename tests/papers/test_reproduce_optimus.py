@@ -33,8 +33,7 @@ from planners.papers.optimus.costs import PartitionCase, graph_of
 from planners.papers.optimus.paper import EIGHT, TABLE_3, TABLE_4, TABLE_5
 from planners.papers.optimus.printed_model import PrintedModel, Rules
 from planners.papers.optimus.report import facts, report
-from planners.papers.optimus.search import row as search_row
-from planners.papers.optimus.study import OptimusStudy, OptimusTables, reproduce
+from planners.papers.optimus.study import OptimusStudy, OptimusTables, reproduce, search_row
 from planners.papers.optimus.workloads import cifar_resnet, workload
 
 

@@ -11,20 +11,32 @@ import pytest
 import planners as sp
 from planners.catalogue.vmcu import POINTWISE, TABLE_2, BottleneckShape, Pointwise, bottleneck
 from planners.core.errors import UnknownName
-from planners.papers.vmcu.accounts import STATIC_BYTES, of_layer, of_module, saved, vmcu
-from planners.papers.vmcu.claims import MeasuredClaim, claims
-from planners.papers.vmcu.forms import (
+from planners.papers.vmcu.accounts import (
+    STATIC_BYTES,
     FormWindow,
     footprint,
     fully_connected,
+    layer_row,
     line_bytes,
+    module_row,
     needs,
+    of_layer,
+    of_module,
+    saved,
+    vmcu,
 )
-from planners.papers.vmcu.headroom import grown, headroom_row
-from planners.papers.vmcu.modules import layer_row, module_row
+from planners.papers.vmcu.paper import MeasuredClaim, claims
 from planners.papers.vmcu.plans import by_form
 from planners.papers.vmcu.report import facts, report
-from planners.papers.vmcu.study import NETWORKS, SIZES, VmcuStudy, VmcuTables, reproduce
+from planners.papers.vmcu.study import (
+    NETWORKS,
+    SIZES,
+    VmcuStudy,
+    VmcuTables,
+    grown,
+    headroom_row,
+    reproduce,
+)
 
 BLOCKS = (
     BottleneckShape("residual", 6, 4, 12, 4, 3),

@@ -1,35 +1,16 @@
-"""The comparison as Markdown: what it shows first, then how to read it, then the tables."""
+"""The COSMA comparison as Markdown: what its rows come to, its tables, and what it shows first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
+from statistics import mean, median
 from typing import Any
 
-from planners.papers.cosma.paper import (
-    DEEPLAB,
-    DEEPLAB_WITH_PARAMETERS_S,
-    HUMAN,
-    LABELS,
-    MEAN_OF_NINE_S,
-    SAVED,
-    SEARCHED,
-    TABLE_II,
-)
+from planners.papers.cosma import paper
 from planners.papers.cosma.study import BASELINES, PAPERS, REPLACEMENTS, CosmaStudy, CosmaTables
-from planners.papers.cosma.summary import (
-    AveragedRows,
-    Saving,
-    groups,
-    mean_saving,
-    moving_at_mp,
-    nine,
-    saving,
-    seconds,
-    unproven,
-)
-from planners.papers.report import written
-from planners.papers.table import Row, table
+from planners.papers.report import Column, ReportTable, Row, report_of
 
 # More open proofs than these are counted, not named: the tables have them all.
 MOST_NAMED = 6
@@ -41,47 +22,223 @@ NAMES = {
     "default": "default",
     "mpmf": "MPMF",
 }
-READING = """\
-## How to read it
 
-*Traffic* is non-compulsory off-chip bytes: what is moved beyond loading each input (and parameter,
-where they count) once and storing each output once. One byte an element, batch 1, 224×224.
-*MR* is the largest need of one operator, *MP* the least peak over all schedules, *MH* their mean.
-Rows with the same bytes are one row in a table, and count once for each label in means.
 
-| column | order of operators | what leaves, and where tensors lie |
-|---|---|---|
-| **joint** | chosen | chosen together with the order: the least traffic of any plan, where proven |
-| **DnC** | divide and conquer | order found part by part between break nodes, or default or MPMF \
-where that saves nothing; then as fixed |
-| **fixed** | default, MPMF | the least traffic for that order, where proven |
-| Belady | default, MPMF | *the paper's*: furthest next use; TFLite's linear arena, online |
-| greedy | default, MPMF | *the paper's*: the cheapest window of neighbours; the same arena |
-| size-ordered | default, MPMF | *added here*: lifetimes known; furthest next use by sizes, then \
-TFLite's offline arena (largest first, smallest gap), one more victim wherever one does not fit, \
-none in vain |
-| hill climb | default, MPMF | *added here*: from there, victims and placing order are permuted \
-as long as traffic falls, as Ethos-U Vela's allocator permutes for space |
+# ---- what rows come to ---------------------------------------------------------------------------
 
-*default* is the order in which the model was traced, *MPMF* an order of least peak. Two numbers in
-a cell are those two orders; one number holds for both. *Joint* and *fixed* are proven optimal
-where no gap is given; a gap of n % says that no plan moves more than n % less. *s* is the seconds
-of the joint plan. DnC and the schemes right of *fixed* carry no proof."""
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """The mean share of a scheme's bytes that joint plans save; None where it never moves any.
+
+    `count`: rows in which the scheme moves anything, which the mean is over.
+    """
+
+    share: float | None
+    count: int
+
+
+def groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows that are averaged together, by title; those that there are.
+
+    Human-designed networks without and with parameters, and searched ones.
+    """
+    human = [row for row in rows if row["model"] in paper.HUMAN]
+    candidates = {
+        "human": [row for row in human if not row["parameters"]],
+        "human, with parameters": [row for row in human if row["parameters"]],
+        "searched": [row for row in rows if row["model"] in paper.SEARCHED],
+    }
+    return {title: some for title, some in candidates.items() if some}
+
+
+def saving(rows: Iterable[Row], scheme: str) -> Saving:
+    """What joint plans save against a scheme (a row's key).
+
+    The mean over rows of 1 − joint / scheme, each network and budget with the same weight. Rows
+    where the scheme moves nothing are left out: joint moves nothing there either.
+    """
+    shares = [1 - row["joint optimal"] / row[scheme] for row in rows if row[scheme]]
+    return Saving(mean(shares) if shares else None, len(shares))
+
+
+def mean_saving(rows: Sequence[Row], replacements: Sequence[str] = PAPERS) -> float | None:
+    """The mean of the means against the schemes with these replacements: the paper's by default."""
+    shares = [saving(rows, f"{s} {r}").share for s, r in BASELINES if r in replacements]
+    known = [share for share in shares if share is not None]
+    return mean(known) if known else None
+
+
+def unproven(rows: Iterable[Row]) -> list[Row]:
+    """The rows whose joint plan is not proven optimal."""
+    return [row for row in rows if row["joint gap"]]
+
+
+def moving_at_mp(rows: Iterable[Row]) -> list[Row]:
+    """The rows at MP whose joint plan moves anything; the paper has none."""
+    return [row for row in rows if row["budget"] == "MP" and row["joint optimal"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Of joint plans: how many, their median, mean and worst seconds, and which that was."""
+
+    count: int
+    median_s: float
+    mean_s: float
+    worst_s: float
+    worst: Row
+
+
+def seconds(rows: Sequence[Row]) -> Seconds | None:
+    """None where there are no rows."""
+    if not rows:
+        return None
+    taken = [float(row["joint s"]) for row in rows]
+    worst = max(rows, key=lambda row: float(row["joint s"]))
+    return Seconds(len(rows), median(taken), mean(taken), max(taken), worst)
+
+
+def nine(rows: Iterable[Row]) -> list[Row]:
+    """The human-designed networks but DeepLabV3, for which the paper states one mean."""
+    return [row for row in rows if row["model"] in paper.HUMAN and row["model"] != paper.DEEPLAB]
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def _pair(text: Callable[[Row, str], str]) -> Callable[[Row], str]:
+    """What holds for the default order and for MPMF; one where they are alike."""
+    return lambda row: " / ".join(dict.fromkeys(text(row, way) for way in ("default", "mpmf")))
+
+
+def _moved(row: Row, schedule: str) -> str:
+    gap = row[f"{schedule} gap"]
+    return f"{row[f'{schedule} optimal']:,}" + (f" (gap {gap:.1%})" if gap else "")
+
+
+def _scheme(replacement: str) -> Callable[[Row], str]:
+    return _pair(lambda row, schedule: f"{row[f'{schedule} {replacement}']:,}")
+
+
+def _seconds_here(schedule: str) -> Column:
+    titles = {"default": "fixed, default", "mpmf": "fixed, MPMF", "dnc": "DnC"}
+    return Column(titles[schedule], f"{schedule} s", "{:.2f}")
+
+
+def _seconds_there(schedule: str) -> Column:
+    def stated(row: Row) -> float:
+        return paper.TABLE_II[row["model"]][schedule][paper.LABELS.index(row["budget"])]
+
+    return Column("paper", stated)
+
+
+def _traffic(rows: Sequence[Row]) -> str:
+    """Bytes of each scheme; consecutive rows that are the same problem are one."""
+    has_dnc = any("dnc optimal" in row for row in rows)
+    dnc = [Column("DnC", "dnc optimal", "{:,}")] * has_dnc
+    columns = ReportTable(
+        "traffic",
+        Column("network", "model"),
+        Column("budget", "labels"),
+        Column("bytes", "bytes", "{:,}"),
+        Column("joint", lambda row: _moved(row, "joint")),
+        Column("s", "joint s", "{:.2f}"),
+        *dnc,
+        Column("fixed", _pair(_moved)),
+        *(Column(NAMES[replacement], _scheme(replacement)) for replacement in REPLACEMENTS),
+        texts=2,
+        tight=True,
+    )
+    same = (list(alike) for _, alike in groupby(rows, key=_problem))
+    merged = (alike[0] | {"labels": " = ".join(r["budget"] for r in alike)} for alike in same)
+    return columns.of(merged, bare=False)
+
+
+def _problem(row: Row) -> tuple[str, bool, int]:
+    return row["model"], row["parameters"], row["bytes"]
+
+
+def _table_2(rows: Sequence[Row]) -> str:
+    """Seconds beside the paper's, for the networks of its Table II."""
+    rows = [row for row in rows if row["model"] in paper.TABLE_II]
+    kinds = [k for k in ("default", "mpmf", "dnc") if any(f"{k} s" in row for row in rows)]
+    return ReportTable(
+        "table_2",
+        Column("network", "model"),
+        Column("budget", "budget"),
+        *(column for kind in kinds for column in (_seconds_here(kind), _seconds_there(kind))),
+        Column("joint", "joint s", "{:.2f}"),
+        texts=2,
+        tight=True,
+    ).of(rows, bare=False)
+
+
+def _savings(found: dict[str, list[Row]]) -> str:
+    """Means against every scheme, over all budgets and at MR alone."""
+    over: list[tuple[str, list[Row]]] = []
+    for title, rows in found.items():
+        at_mr = [row for row in rows if row["budget"] == "MR"]
+        over += [(title, rows), *([("at MR alone", at_mr)] if at_mr else [])]
+
+    def column(title: str, rows: Sequence[Row]) -> Column:
+        return Column(title, lambda against: _share(rows, *against))
+
+    return ReportTable(
+        "savings",
+        Column("against", _against),
+        *(column(title, rows) for title, rows in over),
+        tight=True,
+    ).of([*BASELINES, ("", "")] if over else [], bare=False)
+
+
+def _against(scheme: tuple[str, str]) -> str:
+    schedule, replacement = scheme
+    if not schedule:
+        return "**mean of the paper's four**"
+    return f"{NAMES[replacement]}, {NAMES[schedule]} order"
+
+
+def _share(rows: Sequence[Row], schedule: str, replacement: str) -> str:
+    """The mean saved against a scheme, and of how many rows; without one, of the paper's four."""
+    if not schedule:
+        four = mean_saving(rows)
+        return "" if four is None else f"**{four:.0%}**"
+    found = saving(rows, f"{schedule} {replacement}")
+    return "none moves" if found.share is None else f"{found.share:.0%} ({found.count})"
+
+
+def _sweep(rows: Sequence[Row]) -> str:
+    lines = [
+        f"| {row['model']} | {row['bytes']:,} | {row['joint optimal']:,} "
+        f"| {row['joint bound']:,} | {_open(row)} | {row['joint s']:.2f} |"
+        for row in rows
+    ]
+    head = ["| network | bytes | joint | proven bound | | s |", "|---|--:|--:|--:|---|--:|"]
+    return "\n".join([*head, *lines]) if lines else ""
+
+
+def _open(row: Row) -> str:
+    return f"gap {row['joint gap']:.1%}" if row["joint gap"] else "proven"
+
+
+# ---- the report ----------------------------------------------------------------------------------
 
 
 def report(tables: CosmaTables, study: CosmaStudy) -> str:
     """The whole report of a study."""
-    parts = [
-        "# COSMA, reproduced",
-        f"`{_command(study)}` computes all of this anew.",
-        _claims(tables, study),
-        _savings(groups(tables.rows)),
-        READING,
-        *(_traffic(group) for group in groups(tables.rows)),
-        _table_ii([row for row in tables.rows if row["model"] in TABLE_II]),
-        _sweep(tables.sweep),
-    ]
-    return written(parts)
+    found = groups(tables.rows)
+    blocks = {
+        "command": _command(study),
+        "summary": "\n".join(f"* {line}" for line in _summary(tables, study)),
+        "savings": _savings(found),
+        "human": _traffic(found.get("human", [])),
+        "parameters": _traffic(found.get("human, with parameters", [])),
+        "searched": _traffic(found.get("searched", [])),
+        "table_2": _table_2(tables.rows),
+        "sweep": _sweep(tables.sweep),
+    }
+    return report_of("cosma", blocks)
 
 
 def facts(tables: CosmaTables) -> dict[str, Any]:
@@ -103,22 +260,21 @@ def _command(study: CosmaStudy) -> str:
     return " ".join(words + ["--execute"] * study.execute)
 
 
-def _claims(tables: CosmaTables, study: CosmaStudy) -> str:
+def _summary(tables: CosmaTables, study: CosmaStudy) -> Iterator[str]:
     """What a reader should know first, each beside what the paper states."""
     rows = tables.rows
-    items = [_proofs(rows, "Proofs"), _fixed_proofs(rows), _at_mp(rows)]
-    for kind, models in (("human", HUMAN), ("searched", SEARCHED)):
+    yield from (_proofs(rows, "Proofs"), _fixed_proofs(rows), _at_mp(rows))
+    for kind, models in (("human", paper.HUMAN), ("searched", paper.SEARCHED)):
         some = [row for row in rows if row["model"] in models]
         if (share := mean_saving(some)) is not None:
-            items.append(
+            yield (
                 f"**Traffic saved, {kind} networks**: {share:.0%} on average against the paper's "
-                f"four schemes; the paper states {SAVED[kind]:.0%}.{_beyond(some)}"
+                f"four schemes; the paper states {paper.SAVED[kind]:.0%}.{_beyond(some)}"
             )
-    items += [*_human_seconds(rows), *_searched_seconds(rows)]
+    yield from (*_human_seconds(rows), *_searched_seconds(rows))
     if tables.sweep:
-        items.append(_proofs(tables.sweep, "Proofs in the sweep from MR to MP"))
-    items.append(_validity(rows, study))
-    return "\n".join(["## What it shows", "", *(f"* {item}" for item in items)])
+        yield _proofs(tables.sweep, "Proofs in the sweep from MR to MP")
+    yield _validity(rows, study)
 
 
 def _beyond(rows: Sequence[Row]) -> str:
@@ -173,20 +329,20 @@ def _human_seconds(rows: Sequence[Row]) -> list[str]:
         lines.append(
             f"**Seconds, human networks but DeepLabV3**: mean {stats.mean_s:.3f}, median "
             f"{stats.median_s:.3f}, worst {stats.worst_s:.3f} ({_where(stats.worst)}) over "
-            f"{stats.count} joint plans; the paper: {MEAN_OF_NINE_S} on average."
+            f"{stats.count} joint plans; the paper: {paper.MEAN_OF_NINE_S} on average."
         )
-    deep = [row for row in rows if row["model"] == DEEPLAB and row["parameters"]]
+    deep = [row for row in rows if row["model"] == paper.DEEPLAB and row["parameters"]]
     if deep:
         ours = ", ".join(f"{row['joint s']:.3f} ({row['budget']})" for row in deep)
         theirs = ", ".join(
-            f"{DEEPLAB_WITH_PARAMETERS_S[LABELS.index(row['budget'])]}" for row in deep
+            f"{paper.DEEPLAB_WITH_PARAMETERS_S[paper.LABELS.index(row['budget'])]}" for row in deep
         )
         lines.append(f"**Seconds, DeepLabV3 with parameters**: {ours}; the paper: {theirs}.")
     return lines
 
 
 def _searched_seconds(rows: Sequence[Row]) -> list[str]:
-    stats = seconds([row for row in rows if row["model"] in SEARCHED])
+    stats = seconds([row for row in rows if row["model"] in paper.SEARCHED])
     if stats is None:
         return []
     return [
@@ -211,123 +367,6 @@ def _validity(rows: Sequence[Row], study: CosmaStudy) -> str:
             f"own outputs is {worst:g}. That took {took:.0f} s."
         )
     return text
-
-
-def _savings(found: Sequence[AveragedRows]) -> str:
-    """Means against every scheme, over all budgets and at MR alone."""
-    if not found:
-        return ""
-    columns = [(group.title, group.rows) for group in found]
-    columns = [
-        item
-        for title, rows in columns
-        for item in (
-            (f"{title}", rows),
-            ("at MR alone", tuple(row for row in rows if row["budget"] == "MR")),
-        )
-        if item[1]
-    ]
-    lines = [
-        "## Traffic that joint plans save",
-        "",
-        "The mean of 1 − joint / scheme over networks and budgets, each with the same weight. "
-        "Where a scheme moves nothing, joint moves nothing either, and the row is left out; the "
-        "number of rows that remain is in brackets. The paper does not say how it takes its mean. "
-        "*At MR alone* is the column to its left, for the tightest budget only.",
-        "",
-    ]
-    body = []
-    for schedule, replacement in BASELINES:
-        cells = [_share(saving(rows, f"{schedule} {replacement}")) for _, rows in columns]
-        body.append([f"{NAMES[replacement]}, {NAMES[schedule]} order", *cells])
-    means = [mean_saving(rows) for _, rows in columns]
-    texts = ["" if share is None else f"**{share:.0%}**" for share in means]
-    body.append(["**mean of the paper's four**", *texts])
-    head = ["against", *(title for title, _ in columns)]
-    return "\n".join([*lines, table(head, body, tight=True)])
-
-
-def _share(found: Saving) -> str:
-    return "none moves" if found.share is None else f"{found.share:.0%} ({found.count})"
-
-
-def _traffic(group: AveragedRows) -> str:
-    schemes = [NAMES[r] for r in REPLACEMENTS]
-    has_dnc = any("dnc optimal" in row for row in group.rows)
-    heads = ["joint", "s", *(["DnC"] if has_dnc else []), "fixed", *schemes]
-    activations = "" if "parameters" in group.title else ", activations only"
-    body = []
-    for rows in _merged(group.rows):
-        row, labels = rows[0], " = ".join(row["budget"] for row in rows)
-        cells = [_optimum(row, "joint"), f"{row['joint s']:.2f}"]
-        cells += [_optimum(row, "dnc", proof=False)] if has_dnc else []
-        cells.append(_pair(_optimum(row, "default"), _optimum(row, "mpmf")))
-        cells += [_pair(f"{row[f'default {r}']:,}", f"{row[f'mpmf {r}']:,}") for r in REPLACEMENTS]
-        body.append([row["model"], labels, f"{row['bytes']:,}", *cells])
-    lines = table(["network", "budget", "bytes", *heads], body, texts=2, tight=True)
-    return f"## Traffic: {group.title}{activations}\n\n{lines}"
-
-
-def _merged(rows: Iterable[Row]) -> list[list[Row]]:
-    """Consecutive rows that are the same problem."""
-    return [list(same) for _, same in groupby(rows, key=_problem)]
-
-
-def _problem(row: Row) -> tuple[str, bool, int]:
-    return row["model"], row["parameters"], row["bytes"]
-
-
-def _optimum(row: Row, schedule: str, proof: bool = True) -> str:
-    gap = row[f"{schedule} gap"] if proof else 0.0
-    return f"{row[f'{schedule} optimal']:,}" + (f" (gap {gap:.1%})" if gap else "")
-
-
-def _pair(default: str, mpmf: str) -> str:
-    return default if default == mpmf else f"{default} / {mpmf}"
-
-
-def _table_ii(rows: Sequence[Row]) -> str:
-    """Seconds beside the paper's, for the networks of its Table II."""
-    if not rows:
-        return ""
-    kinds = [k for k in ("default", "mpmf", "dnc") if any(f"{k} s" in row for row in rows)]
-    titles = {"default": "fixed, default", "mpmf": "fixed, MPMF", "dnc": "DnC"}
-    heads = [head for kind in kinds for head in (titles[kind], "paper")]
-    lines = [
-        "## Seconds beside Table II",
-        "",
-        "The paper's are Gurobi's on an Apple M1 Pro; ours are those of the machine that ran this, "
-        "one plan at a time. MPMF includes finding the order. *joint* has no counterpart there.",
-        "",
-    ]
-    body = []
-    for row in rows:
-        stated = TABLE_II[row["model"]]
-        cells = []
-        for kind in kinds:
-            cells.append(f"{row[f'{kind} s']:.2f}")
-            cells.append(f"{stated[kind][LABELS.index(row['budget'])]}")
-        body.append([row["model"], row["budget"], *cells, f"{row['joint s']:.2f}"])
-    head = ["network", "budget", *heads, "joint"]
-    return "\n".join([*lines, table(head, body, texts=2, tight=True)])
-
-
-def _sweep(rows: Sequence[Row]) -> str:
-    if not rows:
-        return ""
-    lines = [
-        "## Searched networks at even budgets from MR to MP",
-        "",
-        "| network | bytes | joint | proven bound | | s |",
-        "|---|--:|--:|--:|---|--:|",
-    ]
-    for row in rows:
-        proof = f"gap {row['joint gap']:.1%}" if row["joint gap"] else "proven"
-        lines.append(
-            f"| {row['model']} | {row['bytes']:,} | {row['joint optimal']:,} "
-            f"| {row['joint bound']:,} | {proof} | {row['joint s']:.2f} |"
-        )
-    return "\n".join(lines)
 
 
 def _where(row: Row) -> str:

@@ -7,19 +7,109 @@ default. Every plan passes `check`; results can be kept in a file, so that a run
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from planners.catalogue import load
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
+from planners.core.machine import load_machine
+from planners.core.plan import Plan
+from planners.core.registry import planner
 from planners.cosma.options import SCHEDULES
 from planners.papers.cosma.paper import HUMAN, LABELS, SEARCHED
-from planners.papers.cosma.results import CaseResults, Outcome, SchemeCase
-from planners.papers.table import Row
+from planners.papers.memo import Memo
+from planners.papers.report import Row
+from planners.simulator.claimed import check
 from planners.study.budgets import Budgets, budgets
 from planners.study.sweep import even_budgets
+
+MACHINE = "npu_ideal"
+
+
+class SchemeCase(NamedTuple):
+    """A problem and a scheme: everything that a result depends on, but for the code."""
+
+    model: str
+    granularity: str
+    parameters: bool
+    budget_bytes: int
+    schedule: str
+    replacement: str
+    time_limit_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a plan that passed `check` moves beyond need, its proven bound, and seconds.
+
+    `max_error`: the largest difference from PyTorch's outputs, where the plan was executed.
+    """
+
+    moved_bytes: int
+    bound_bytes: int
+    seconds: float
+    max_error: float | None = None
+    execute_s: float | None = None
+
+    @property
+    def gap(self) -> float:
+        open_bytes = self.moved_bytes - self.bound_bytes
+        return open_bytes / self.moved_bytes if open_bytes else 0.0
+
+
+class CaseResults:
+    """Outcomes by case, found once or read from a file."""
+
+    def __init__(
+        self, path: str | Path | None = None, on_plan: Callable[[str], object] | None = None
+    ) -> None:
+        self._memo = Memo(path, on_plan, lambda case, found: (SchemeCase(*case), Outcome(*found)))
+
+    def of(self, case: SchemeCase, graph: Graph, execute: bool = False) -> Outcome:
+        """The outcome of a case, from before or now. Raises what the planner and `check` raise."""
+        known = self._memo.get(case)
+        if known is not None and (not execute or Outcome(*known).max_error is not None):
+            return Outcome(*known)
+        plan = _checked_plan(case, graph)
+        claims = plan.claims
+        outcome = Outcome(claims.noncompulsory_bytes, claims.bound_bytes, claims.plan_s)
+        if execute:
+            outcome = _executed(plan, outcome)
+        what = "proven" if not outcome.gap else f"gap {outcome.gap:.1%}"
+        self._memo.keep(
+            case,
+            astuple(outcome),
+            f"{case.model} {case.schedule} {case.replacement} in {case.budget_bytes:,}: "
+            f"{outcome.moved_bytes:,} bytes, {what}, {outcome.seconds:.2f} s",
+        )
+        return outcome
+
+
+def _checked_plan(case: SchemeCase, graph: Graph) -> Plan:
+    options = {
+        "schedule": case.schedule,
+        "replacement": case.replacement,
+        "parameters": case.parameters,
+        "time_limit": case.time_limit_s,
+    }
+    make = planner("cosma").plan
+    plan = make(graph, load_machine(MACHINE), case.budget_bytes, options, None)
+    check(plan)
+    return plan
+
+
+def _executed(plan: Plan, outcome: Outcome) -> Outcome:
+    """Run the plan in an arena of its bytes, with random weights, beside PyTorch."""
+    from planners.api import execute
+
+    began = time.perf_counter()
+    error = execute(plan).max_abs_error
+    return replace(outcome, max_error=error, execute_s=time.perf_counter() - began)
+
 
 OPTIMA = ("default", "mpmf", "joint")
 REPLACEMENTS = ("belady", "greedy", "size_ordered", "hill_climb")
@@ -62,6 +152,69 @@ def network(model: str, granularity: str) -> Graph:
     return load(model, granularity=granularity, input_shape=shape, fold_padding=False)
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkCases:
+    """One network with or without its parameters: what each scheme moves in a budget."""
+
+    study: CosmaStudy
+    results: CaseResults
+    model: str
+    graph: Graph
+    parameters: bool
+
+    def at(self, label: str, limits: Budgets) -> Row:
+        """Bytes of each scheme at a budget of the paper; gap and seconds of the optima; what
+        executing the joint plan gave.
+        """
+        row: Row = {
+            "model": self.model,
+            "parameters": self.parameters,
+            "budget": label,
+            "bytes": getattr(limits, label),
+            "budget proven": label == "MR" or limits.MP_proven,
+        }
+        for schedule, replacement in schemes(self.model):
+            execute = self.study.execute and schedule == "joint"
+            outcome = self._outcome(row["bytes"], schedule, replacement, execute)
+            row[f"{schedule} {replacement}"] = outcome.moved_bytes
+            if replacement == "optimal":
+                row |= _proof(schedule, outcome)
+            if execute:
+                row |= {"max error": outcome.max_error, "execute s": outcome.execute_s}
+        return row
+
+    def sweep(self, limits: Budgets) -> Iterator[Row]:
+        """Joint plans at budgets evenly from MR to MP, each once."""
+        for size in dict.fromkeys(even_budgets(limits.MR, limits.MP, self.study.sweep)):
+            best = self._outcome(int(size), "joint", "optimal")
+            head = {"model": self.model, "parameters": self.parameters, "bytes": int(size)}
+            yield head | {"joint optimal": best.moved_bytes} | _proof("joint", best)
+
+    def _outcome(
+        self, size_bytes: int, schedule: str, replacement: str, execute: bool = False
+    ) -> Outcome:
+        study = self.study
+        problem = (self.model, study.granularity, self.parameters, size_bytes)
+        case = SchemeCase(*problem, schedule, replacement, study.time_limit_s)
+        return self.results.of(case, self.graph, execute)
+
+
+def schemes(model: str) -> Iterator[tuple[str, str]]:
+    """The pairs of schedule and replacement that a network is planned by."""
+    yield from ((schedule, "optimal") for schedule in OPTIMA)
+    if model in SEARCHED and "dnc" in SCHEDULES:
+        yield "dnc", "optimal"
+    yield from BASELINES
+
+
+def _proof(schedule: str, found: Outcome) -> Row:
+    return {
+        f"{schedule} bound": found.bound_bytes,
+        f"{schedule} gap": found.gap,
+        f"{schedule} s": round(found.seconds, 3),
+    }
+
+
 def reproduce(
     study: CosmaStudy,
     resume: str | Path | None = None,
@@ -76,80 +229,9 @@ def reproduce(
     for model in study.models:
         graph = network(model, study.granularity)
         for parameters in (False, True) if model in HUMAN else (False,):
+            cases = NetworkCases(study, results, model, graph, parameters)
             limits = budgets(graph, parameters=parameters)
-            for label in study.labels:
-                row = _head(study, model, parameters, limits, label)
-                tables.rows.append(row | _compare(study, results, graph, row))
+            tables.rows.extend(cases.at(label, limits) for label in study.labels)
             if model in SEARCHED and study.sweep > 1:
-                tables.sweep.extend(_sweep(study, results, graph, model, limits))
+                tables.sweep.extend(cases.sweep(limits))
     return tables
-
-
-def _head(study: CosmaStudy, model: str, parameters: bool, found: Budgets, label: str) -> Row:
-    proven = label == "MR" or found.MP_proven
-    return {
-        "model": model,
-        "parameters": parameters,
-        "budget": label,
-        "bytes": getattr(found, label),
-        "budget proven": proven,
-    }
-
-
-def schemes(model: str) -> Iterator[tuple[str, str]]:
-    """The pairs of schedule and replacement that a network is planned by."""
-    yield from ((schedule, "optimal") for schedule in OPTIMA)
-    if model in SEARCHED and "dnc" in SCHEDULES:
-        yield "dnc", "optimal"
-    yield from BASELINES
-
-
-def _compare(study: CosmaStudy, results: CaseResults, graph: Graph, head: Row) -> Row:
-    """Bytes of each scheme; gap and seconds of the optima; what executing the joint plan gave."""
-    row: Row = {}
-    for schedule, replacement in schemes(head["model"]):
-        execute = study.execute and schedule == "joint"
-        outcome = _outcome(study, results, graph, head, (schedule, replacement), execute)
-        row[f"{schedule} {replacement}"] = outcome.moved_bytes
-        if replacement == "optimal":
-            row |= _proof(schedule, outcome)
-        if execute:
-            row |= {"max error": outcome.max_error, "execute s": outcome.execute_s}
-    return row
-
-
-def _proof(schedule: str, found: Outcome) -> Row:
-    return {
-        f"{schedule} bound": found.bound_bytes,
-        f"{schedule} gap": found.gap,
-        f"{schedule} s": round(found.seconds, 3),
-    }
-
-
-def _sweep(
-    study: CosmaStudy, results: CaseResults, graph: Graph, model: str, found: Budgets
-) -> Iterator[Row]:
-    """Joint plans at budgets evenly from MR to MP, each once."""
-    for size in dict.fromkeys(even_budgets(found.MR, found.MP, study.sweep)):
-        head = {"model": model, "parameters": False, "bytes": int(size)}
-        best = _outcome(study, results, graph, head, ("joint", "optimal"), False)
-        yield head | {"joint optimal": best.moved_bytes} | _proof("joint", best)
-
-
-def _outcome(
-    study: CosmaStudy,
-    results: CaseResults,
-    graph: Graph,
-    head: Row,
-    scheme: tuple[str, str],
-    execute: bool,
-) -> Outcome:
-    case = SchemeCase(
-        head["model"],
-        study.granularity,
-        head["parameters"],
-        head["bytes"],
-        *scheme,
-        study.time_limit_s,
-    )
-    return results.of(case, graph, execute)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from planners.core.graph import Graph
 from planners.papers.demand_layering.sections import section_graph
-from planners.papers.table import Row
+from planners.papers.report import Row
 from planners.streaming.model.layers import Layer, units_of
 from planners.streaming.model.times import Xavier
 from planners.streaming.options import STEP_BYTES

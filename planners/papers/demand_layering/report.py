@@ -1,139 +1,312 @@
-"""The Demand Layering comparison as Markdown: what it shows, how to read it, then the tables."""
+"""The Demand Layering comparison as Markdown: its tables as columns, and what it shows first."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from planners.papers.claim import Claim
-from planners.papers.demand_layering import tables as tables_of
-from planners.papers.demand_layering.beyond import WITHIN as TARGET
 from planners.papers.demand_layering.claims import (
     MIB,
-    WITHIN,
     claims,
     errors,
-    rms,
-    worst,
+    more_energy,
 )
-from planners.papers.demand_layering.paper import TITLES
+from planners.papers.demand_layering.fronts import LEVELS
+from planners.papers.demand_layering.paper import PIPELINES, TITLES
+from planners.papers.demand_layering.pipelines import QUANTILES, WAYS
 from planners.papers.demand_layering.study import StreamingStudy, StreamingTables
-from planners.papers.report import how, section, written
-from planners.papers.table import from_to
-from planners.streaming.model.times import BESIDE_COPY, KERNEL_S
+from planners.papers.demand_layering.summary import accuracy, summary
+from planners.papers.report import (
+    NETWORK,
+    Column,
+    ReportTable,
+    Row,
+    blocks_of,
+    how,
+    in_units,
+    report_of,
+    some_of,
+    yes,
+)
+from planners.streaming.model.times import KERNEL_S
 
-READING = """\
-## How to read it
+MOST_POINTS = 12
+ENERGY = {
+    "arithmetic": "compute",
+    "GPU's DRAM": "scratchpad",
+    "CPU's DRAM": "host",
+    "drive": "storage",
+    "baseline": "baseline",
+}
+"""Where energy goes, by the head of its column."""
+RINGS = {"2s": "2S", "twice": "2S, no end", "async": "Async, equal", "separate": "separate"}
+mebibytes, milliseconds = in_units(MIB, 1), in_units(1e-3, 1)
+mebibytes_or_blank = in_units(MIB, 1, "")
+percent = "{:+.1f}"
 
-Times are a **model** of the paper's board, a Jetson AGX Xavier with a 980 PRO, and no stopwatch:
-its constants (`planners/streaming/model/times.py`) were fitted to the delays of Table II and
-YOLOv4's 160.8 ms, so that the delays beside them say how well a dozen constants describe thirty
-numbers, and predict little. The memories, the fronts and the bound are exact for the times that are
-given. MB are 1024² bytes here, as in the paper's tables.
 
-**What is counted.** The paper does not say. Its Table I is met to the last digit with every section
-of the Darknet file a layer; with all that the weights file holds for the model's size, scale, mean
-and variance of batch norm included, four numbers a channel; and with batch norm folded into weights
-and one bias a channel for the largest layer. What streams here is folded: networks are graphs of
-sections with a weight and a bias each (`reproduce_demand_layering_sections.py`), and Pre is twice
-that, less than half a percent below twice the file. Graphs that the planner imports from the same
-networks carry all four numbers a channel, and fuse sections; their plans differ a little from
-these.
+# ---- rows of rows --------------------------------------------------------------------------------
 
-Every pipeline of every network is a plan of `planners/streaming`, a program of loads, copies and
-kernels at addresses of rings. Each was replayed by `check`, and the scoreboard's time is the delay
-that is told. Memory is that of the rings, as in the paper; *one memory*, below, counts all."""
 
-TABLE_1 = """\
-Size of the weights file in float32, sections, and the largest section, as `darknet_table` counts
-them."""
+def _ways(*names: str) -> Callable[[Row], Iterator[Row]]:
+    """A line for each of these parts of a row."""
+    return lambda row: ({"network": row["network"], "way": way} | row[way] for way in names)
 
-TABLE_2 = """\
-Ours / the paper's, in percent against Pre. Memory first: Seq, Sync, Async and 2S follow from the
-largest layer; Async-MD and 2S-MD are what the paper's sweep finds with the model's times (steps of
-1 MB, a size it does not print)."""
 
-FRONTS = """\
-Delay is a step function of the ring's size; all its breakpoints are evaluated, and no other. The
-sweep is the paper's (V-D), from the largest layer to the model's size by 1 MB. *Front*: points that
-no other beats. *Rises*: breakpoints at which a larger ring is slower, for a layer that now fits at
-the end may wait longer there (the paper sees it too). *Most saved*: the most memory at no more
-delay, and the most delay (points of Pre's) in no more memory, against any point of the sweep's
-front. *s*: seconds on the machine that ran this, for all sizes together."""
+def _title(line: Row) -> str:
+    return TITLES.get(line["way"], "Async, two sizes")
 
-RINGS = """\
-The paper's two rings are equal. Each may have its own size: all pairs of breakpoints that could be
-on the front are evaluated, and the front is exact. A ring without an end is mapped twice, to
-addresses that follow each other, so that no layer must lie in one piece before the end: one more
-thing that the paper does not have. *Most saved* as above, against equal rings, and against one ring
-that has an end."""
 
-RESOLUTIONS = """\
-Sums of times, delays, and rings. *Exact*: the least memory of the least delay, where the sweep
-takes the next step; *within 1 %*: the least memory whose delay is so near to it. While kernels
-together take less than reads, reads bind and no memory hides them."""
+def _beside(way: str, key: str) -> Callable[[Row], str]:
+    """One of Table II, ours / the paper's: `saved` memory is less, `added` delay more."""
+    sign = -1 if key == "saved" else 1
 
-ENERGY = """\
-Of one inference, without what is loaded before. Joules follow from the bytes that the program reads
-and writes in each memory and from its MACs, at energies of the literature (`machines show`), and
-from ten watts of baseline over the delay, which are **assumed**: the paper's figure is an image.
-Pre reads nothing; of what the others add, the drive has most. A scheduling thread that keeps a core
-busy, as the paper's does, is not counted."""
+    def text(row: Row) -> str:
+        values = row["pipelines"][way]
+        return f"{sign * values[key]:+.1f} / {sign * values[f'paper_{key}']:+.1f}"
 
-SIZES = """\
-Quantiles over all layers, those without parameters included, at the default resolution; *all* is
-the sum."""
+    return text
 
-BOUNDS = """\
-The paper leaves a safe bound to future work. Places in rings depend on sizes alone, so that the
-delay never falls when a time rises: upper bounds in, a bound on the delay out, at the cost of one
-evaluation. It is the delay itself where all times are at their largest, so that no smaller bound
-holds with the same limits. Draws beneath it: *each* time for itself up to 20 % longer, uniformly;
-all *together* by one such factor, the machine slow as a whole; *long-tailed*, log-normal samples,
-100 of each layer's time with a deviation of 10 %, written to a table as `--times` takes it, and
-drawn from it. All three are assumed. Where times vary each for themselves, their sum hardly
-varies, and the bound is loose by what all of them at once would take."""
 
-SLICES = """\
-In two stages, in the memory of 2S: one largest layer. Layers larger than a fraction of it are cut
-into slices of their output channels, each a layer with a kernel of its own, which reads the
-layer's input again and costs a launch of {launch:.3f} ms; the model counts both. Delays in percent
-of Pre's, whose layers are whole. *Each operator its own*: the planner's choice (`slices=0`), its
-program replayed. *Bound*: what no slices can go below in that ring, however fine, were their
-kernels and reads free of overheads of their own (`least_delay`)."""
+def _memory_and_delay(found: Row) -> str:
+    return f"{mebibytes(found['memory_bytes'])} MB, {milliseconds(found['delay_s'])} ms"
 
-JOINT = """\
-What a network takes in all, MB: activations (every section's output, packed by lifetimes) and
-weights. *Beside them*: a ring and the activations, apart, as the paper has them. *In one memory*:
-both placed together, weights read ahead wherever activations leave room. *Bound*: what no addresses
-can go below at that delay, with these layers in this order; *beyond activations*: how much more
-than activations alone take. Networks whose activations peak early, when weights are small, stream
-in the room that activations leave later: there, near zero delay costs next to nothing. Such plans
-are replayed too."""
+
+def _energy_lines(row: Row) -> Iterator[Row]:
+    """Joules by part, and in all; parts in which none goes have 0."""
+    more = more_energy(row)
+    for way, found in row["pipelines"].items():
+        line = {"network": row["network"], "way": way, "more": more[way]}
+        line |= {"sum": sum(found["energy"].values())}
+        yield line | {part: found["energy"].get(part, 0.0) for part in ENERGY.values()}
+
+
+def _points(line: Row) -> str:
+    points = some_of(line["front"], MOST_POINTS)
+    return ", ".join(f"{mebibytes(memory)}: {added:+.1f}" for memory, added in points)
+
+
+def _size_lines(row: Row) -> Iterator[Row]:
+    for key, what, form in (
+        ("size_bytes", "size, MB", in_units(MIB, 2)),
+        ("read_s", "read, ms", in_units(1e-3, 2)),
+        ("copy_s", "copy, ms", in_units(1e-3, 2)),
+        ("kernel_s", "kernel, ms", in_units(1e-3, 2)),
+    ):
+        cells = zip((*(f"{q:g}" for q in QUANTILES), "all"), map(form, row[key]), strict=True)
+        yield {"network": row["network"], "what": what, **dict(cells)}
+
+
+def _slice_lines(row: Row) -> Iterator[Row]:
+    """Fractions of the largest layer, then the planner's own choice and the bound."""
+    for way in row["ways"]:
+        cut = "whole" if way["slices"] == 1 else f"largest / {way['slices']}"
+        within = mebibytes(way["within"])
+        yield way | {"network": row["network"], "cut": cut, "within": within}
+    blank = {"network": row["network"], "layers": "", "within": ""}
+    yield blank | {"cut": "**each operator its own**"} | row["planned"]
+    yield blank | {"cut": "*bound on all slices*", "added": row["bound"]}
+
+
+def _joint_lines(row: Row) -> Iterator[Row]:
+    for level, found in row["levels"].items():
+        least, bound = found["joint_bytes"], found["joint_bound"]
+        yield (
+            row
+            | found
+            | {
+                "level": level,
+                "added": 100 * (found["delay_s"] / row["pre_s"] - 1),
+                "proven": least == bound,
+                "saved": 1 - (least or bound) / found["apart_bytes"],
+                "beyond": None if least is None else least - row["activation_bound"],
+            }
+        )
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+PIPELINE = Column("pipeline", _title)
+CLAIMS = ReportTable(
+    "claims",
+    Column("the paper states", lambda claim: claim.what),
+    Column("paper", lambda claim: claim.paper),
+    Column("ours", lambda claim: claim.ours),
+    Column("agrees", lambda claim: claim.agrees, yes),
+    Column("remark", lambda claim: claim.remark),
+    texts=5,
+)
+TABLES = (
+    ReportTable(
+        "table_1",
+        Column("network", "name"),
+        Column("size, MB", "size_bytes", mebibytes),
+        Column("paper", lambda row: row["printed"][0], "{:.1f}"),
+        Column("layers", "layers"),
+        Column("paper", lambda row: row["printed"][1]),
+        Column("largest layer, MB", "largest_bytes", mebibytes),
+        Column("paper", lambda row: row["printed"][2], "{:.1f}"),
+    ),
+    *(
+        ReportTable(
+            key,
+            NETWORK,
+            *(Column(TITLES[way], _beside(way, key)) for way in PIPELINES),
+            rows="pipelines",
+        )
+        for key in ("saved", "added")
+    ),
+    ReportTable(
+        "pipelines",
+        NETWORK,
+        *(Column(title, ("pipelines", way), _memory_and_delay) for way, title in TITLES.items()),
+    ),
+    ReportTable(
+        "energy",
+        NETWORK,
+        PIPELINE,
+        *(Column(head, part, "{:.3f}") for head, part in ENERGY.items()),
+        Column("sum, J", "sum", "{:.2f}"),
+        Column("% more", "more", percent),
+        rows="pipelines",
+        texts=2,
+        each=_energy_lines,
+    ),
+    ReportTable(
+        "fronts",
+        NETWORK,
+        PIPELINE,
+        Column("breakpoints", "breakpoints"),
+        Column("front", lambda line: len(line["front"])),
+        Column("delay rises at", "rises"),
+        Column("s", "seconds", "{:.2f}"),
+        Column("sweep's steps", "steps"),
+        Column("s", "step_seconds", "{:.2f}"),
+        Column("same or better", "no_worse", yes),
+        Column("least delay at, MB", lambda line: line["least"][0], mebibytes),
+        Column("sweep at, MB", lambda line: line["step_least"][0], mebibytes),
+        Column("most saved, MB", "less_bytes", in_units(MIB, 1)),
+        Column("most saved, points", "less_added", "{:.2f}"),
+        texts=2,
+        each=_ways("2s", "async"),
+    ),
+    ReportTable(
+        "curves",
+        NETWORK,
+        Column("rings", _title),
+        Column("MB: % of delay added", _points),
+        rows="fronts",
+        texts=3,
+        each=_ways("2s", "async", "separate"),
+    ),
+    ReportTable(
+        "rings",
+        NETWORK,
+        Column("pairs of sizes", ("separate", "pairs"), "{:,}"),
+        Column("s", ("separate", "seconds"), "{:.2f}"),
+        Column("equal: least delay at, MB", lambda row: row["async"]["least"][0], mebibytes),
+        Column("separate, MB", lambda row: row["separate"]["least"][0], mebibytes),
+        Column("most saved, MB", ("separate", "less_bytes"), mebibytes),
+        Column("most saved, points", ("separate", "less_added"), "{:.2f}"),
+        Column("no end, 2S: most saved, MB", ("twice", "less_bytes"), mebibytes),
+        Column("points", ("twice", "less_added"), "{:.2f}"),
+        rows="fronts",
+    ),
+    ReportTable(
+        "levels",
+        NETWORK,
+        *(
+            Column(f"{title} ≤ {level:g} %", ("levels", way, f"{level:g}"), mebibytes)
+            for way, title in RINGS.items()
+            for level in LEVELS
+        ),
+        rows="fronts",
+    ),
+    ReportTable(
+        "resolutions",
+        NETWORK,
+        Column("image", "resolution"),
+        Column("reads, ms", "read_s", milliseconds),
+        Column("copies, ms", "copy_s", milliseconds),
+        Column("Pre, ms", "pre_s", milliseconds),
+        Column("2S, ms", ("2s", "delay_s"), milliseconds),
+        Column("2S-MD, ms", ("2s-md", "delay_s"), milliseconds),
+        Column("2S, MB", ("2s", "memory_bytes"), mebibytes),
+        Column("2S-MD, MB", ("2s-md", "memory_bytes"), mebibytes),
+        Column("exact, MB", ("exact", "memory_bytes"), mebibytes),
+        Column("within 1 %, MB", "near_bytes", mebibytes),
+    ),
+    ReportTable(
+        "sizes",
+        NETWORK,
+        Column("of a layer", "what"),
+        *(Column(f"{100 * q:g} %" if q < 1 else "largest", f"{q:g}") for q in QUANTILES),
+        Column("all", "all"),
+        texts=2,
+        each=_size_lines,
+    ),
+    ReportTable(
+        "bounds",
+        NETWORK,
+        Column("pipeline", lambda line: TITLES[line["pipeline"]]),
+        Column("times", "way"),
+        Column("planned, ms", "delay_s", milliseconds),
+        Column("median", "median_s", milliseconds),
+        Column("95 %", "p95_s", milliseconds),
+        Column("largest drawn", "largest_s", milliseconds),
+        Column("bound", "bound_s", milliseconds),
+        Column("draws", "draws", "{:,}"),
+        Column("above", "above"),
+        Column("bound / largest", lambda line: line["bound_s"] / line["largest_s"], "{:.3f}"),
+        texts=3,
+        each=lambda row: [row | {"way": way} | row[way] for way in WAYS],
+    ),
+    ReportTable(
+        "slices",
+        NETWORK,
+        Column("slices", "cut"),
+        Column("layers", "layers"),
+        Column("largest, MB", "largest_bytes", mebibytes_or_blank, optional=True),
+        Column("ring, MB", "ring_bytes", mebibytes_or_blank, optional=True),
+        Column("% added", "added", percent),
+        Column("no end, % added", lambda line: f"{line['twice']:+.1f}" if "twice" in line else ""),
+        Column("least ring within 5 %, MB", "within"),
+        texts=2,
+        each=_slice_lines,
+    ),
+    ReportTable(
+        "joint",
+        NETWORK,
+        Column("activations, MB", "activation_bytes", mebibytes),
+        Column("at the delay of", "level"),
+        Column("% added", "added", percent),
+        Column("ring alone", "ring_bytes", mebibytes),
+        Column("beside them", "apart_bytes", mebibytes),
+        Column("in one memory", "joint_bytes", mebibytes),
+        Column("bound", "joint_bound", mebibytes),
+        Column("proven", "proven", yes),
+        Column("saved", "saved", "{:.0%}"),
+        Column("beyond activations", "beyond", in_units(MIB, 2)),
+        each=_joint_lines,
+    ),
+)
+
+
+# ---- the report ----------------------------------------------------------------------------------
 
 
 def report(tables: StreamingTables, study: StreamingStudy) -> str:
     """The whole report of a study."""
     statements = claims(tables)
-    of = tables_of
-    parts = ["# Demand Layering, reproduced", _how(study), "## What it shows", _summary(tables)]
-    parts += [of.claims(statements)] if statements else []
-    parts.append(READING)
-    for rows, title, text, made in (
-        (tables.table_1, "Table I", TABLE_1, [of.table_1]),
-        (tables.pipelines, "Table II", TABLE_2, []),
-        (tables.fronts, "Figure 13: the exact front", FRONTS, [of.fronts, of.curves]),
-        (tables.fronts, "Rings of separate sizes, and without an end", RINGS, []),
-        (tables.resolutions, "Figures 6, 14, 15: resolutions", RESOLUTIONS, [of.resolutions]),
-        (tables.pipelines, "Figure 16: energy", ENERGY, [of.energy]),
-        (tables.sizes, "Figure 5: distributions", SIZES, [of.sizes]),
-        (tables.bounds, "A guaranteed bound", BOUNDS, [of.bounds]),
-        (tables.slices, "Layers in slices", SLICES.format(launch=1000 * KERNEL_S), [of.slices]),
-        (tables.joint, "One memory for weights and activations", JOINT, [of.joint]),
-    ):
-        if rows:
-            parts += [*section(title, text, *(show(rows) for show in made)), *_more(title, tables)]
-    return written(parts)
+    blocks = {
+        "how": how("demand-layering", study.quick) + " This is a cut of it." * study.quick,
+        "summary": _listed(summary(statements, tables)),
+        "claims": CLAIMS.of(statements, bare=False),
+        "accuracy": _listed(accuracy(tables.pipelines)),
+        "launch": f"{1000 * KERNEL_S:.3f}",
+    }
+    return report_of("demand_layering", blocks | blocks_of(TABLES, tables))
 
 
 def facts(tables: StreamingTables) -> dict[str, Any]:
@@ -145,159 +318,5 @@ def facts(tables: StreamingTables) -> dict[str, Any]:
     return asdict(tables) | {"claims": [asdict(c) for c in claims(tables)], "errors": differences}
 
 
-def _more(title: str, tables: StreamingTables) -> list[str]:
-    of = tables_of
-    if title == "Table II":
-        rows = tables.pipelines
-        return [
-            "Memory:",
-            of.table_2(rows, "saved"),
-            "Delay:",
-            of.table_2(rows, "added"),
-            _accuracy(tables),
-            "### Figure 12: memory and delay",
-            of.pipelines(rows),
-        ]
-    if title.startswith("Rings"):
-        return [
-            of.rings(tables.fronts),
-            "MB of all rings within a delay:",
-            of.levels(tables.fronts),
-        ]
-    return []
-
-
-def _how(study: StreamingStudy) -> str:
-    return how("demand-layering", study.quick) + " This is a cut of it." * study.quick
-
-
-def _summary(tables: StreamingTables) -> str:
-    lines = [*_agreement(claims(tables)), *_table_1(tables), *_table_2(tables)]
-    lines += [*_fronts(tables), *_bounded(tables), *_sliced(tables), *_joined(tables)]
+def _listed(lines: Iterable[str]) -> str:
     return "\n".join(f"* {line}" for line in lines)
-
-
-def _agreement(found: list[Claim]) -> list[str]:
-    if not found:
-        return []
-    agree = sum(claim.agrees for claim in found)
-    return [f"Of {len(found)} statements below, {agree} agree."]
-
-
-def _table_1(tables: StreamingTables) -> list[str]:
-    if not tables.table_1:
-        return []
-    shown = [
-        (round(r["size_bytes"] / MIB, 1), r["layers"], round(r["largest_bytes"] / MIB, 1))
-        for r in tables.table_1
-    ]
-    same = sum(list(row) == r["printed"] for row, r in zip(shown, tables.table_1, strict=True))
-    return [f"Table I: {same} of {len(shown)} rows to the last digit."]
-
-
-def _table_2(tables: StreamingTables) -> list[str]:
-    if not tables.pipelines:
-        return []
-    added, saved = errors(tables.pipelines, "added"), errors(tables.pipelines, "saved")
-    within = sum(abs(error.points) <= WITHIN for error in added)
-    near = sum(abs(error.points) <= 1.0 for error in saved)
-    return [
-        f"Table II: {within} of {len(added)} delays are within {WITHIN:g} points (rms "
-        f"{rms(added):.2f}, worst {worst(added).points:+.1f}), {near} of {len(saved)} memories "
-        f"within 1 (worst {worst(saved).points:+.1f})."
-    ]
-
-
-def _accuracy(tables: StreamingTables) -> str:
-    """Which percentages are far off, and how far all are."""
-    parts = []
-    for key, limit, what in (("added", WITHIN, "Delays"), ("saved", 1.0, "Memories")):
-        misses = errors(tables.pipelines, key)
-        far = [e for e in misses if abs(e.points) > limit]
-        names = ", ".join(f"{e.network} {TITLES[e.pipeline]} ({e.points:+.1f})" for e in far)
-        parts.append(
-            f"{what}: rms {rms(misses):.2f} points, worst {worst(misses).points:+.1f}; beyond "
-            f"{limit:g}: {names or 'none'}."
-        )
-    alone = [
-        row["sync_alone"] - row["pipelines"]["sync"]["paper_added"] for row in tables.pipelines
-    ]
-    others = [e.points for e in errors(tables.pipelines, "added") if e.pipeline != "sync"]
-    most = max([*alone, *others], key=abs)
-    parts.append(
-        f"The model slows a kernel down by {BESIDE_COPY} of its layer's copy wherever three stages "
-        "overlap. Were Sync free of that, as Seq is, the worst delay of all would be "
-        f"{most:+.1f} points off."
-    )
-    parts.append(
-        "Memories of -MD pipelines are where a curve first reaches its least value, which hangs on "
-        "single layers' times; the paper's measured ones vary, the model's do not."
-    )
-    return "\n".join(f"* {part}" for part in parts)
-
-
-def _fronts(tables: StreamingTables) -> list[str]:
-    rows = tables.fronts
-    if not rows:
-        return []
-    both = [row[way] for row in rows for way in ("2s", "async")]
-    fine = sum(it["no_worse"] for it in both)
-    slowest = max([it["seconds"] for it in both] + [row["separate"]["seconds"] for row in rows])
-    points = [it["breakpoints"] for it in both]
-    saved = [1 - row["separate"]["least"][0] / row["async"]["least"][0] for row in rows]
-    return [
-        f"The exact front ({min(points)} to {max(points)} breakpoints) is the same or better than "
-        f"the sweep everywhere in {fine} of {len(both)} pipelines, in {slowest:.2f} s at most, "
-        "pairs of ring sizes included.",
-        f"Rings of separate sizes reach the least delay of three stages in {min(saved):.0%} to "
-        f"{max(saved):.0%} less memory than equal ones.",
-    ]
-
-
-def _bounded(tables: StreamingTables) -> list[str]:
-    rows = [row[way] for row in tables.bounds for way in ("each", "together", "long-tailed")]
-    if not rows:
-        return []
-    above = sum(row["above"] for row in rows)
-    draws = sum(row["draws"] for row in rows)
-
-    def ratios(way: str) -> str:
-        margins = [100 * (row[way]["bound_s"] / row[way]["largest_s"] - 1) for row in tables.bounds]
-        return from_to(margins, "{:.1f} %")
-
-    return [
-        f"The guaranteed bound: {above} of {draws:,} draws are above it. It is "
-        f"{ratios('together')} above the largest draw where times vary together, {ratios('each')} "
-        f"where each varies for itself, {ratios('long-tailed')} with long tails."
-    ]
-
-
-def _sliced(tables: StreamingTables) -> list[str]:
-    lines = []
-    for row in tables.slices:
-        whole, planned = row["ways"][0], row["planned"]
-        verdict = "" if planned["added"] <= TARGET else f"; above the {TARGET:g} % sought"
-        if row["bound"] > TARGET:
-            verdict += f", but no slices can be below {row['bound']:+.1f} %"
-        lines.append(
-            f"{row['network']} in {row['memory_bytes'] / MIB:.1f} MB: {whole['added']:+.1f} % of "
-            f"delay with layers whole, {planned['added']:+.1f} % in slices{verdict}."
-        )
-    return lines
-
-
-def _joined(tables: StreamingTables) -> list[str]:
-    rows = tables.joint
-    if not rows:
-        return []
-    least = [row["levels"]["2S-MD"] for row in rows]
-    saved = [1 - it["joint_bytes"] / it["apart_bytes"] for it in least if it["joint_bytes"]]
-    levels = [it for row in rows for it in row["levels"].values()]
-    proven = sum(it["joint_bytes"] == it["joint_bound"] for it in levels)
-    if not saved:
-        return []
-    return [
-        "Weights and activations in one memory, which the paper does not count: at the delay of "
-        f"2S-MD {min(saved):.0%} to {max(saved):.0%} less than a ring beside activations; "
-        f"{proven} of {len(levels)} such plans are proven the least."
-    ]

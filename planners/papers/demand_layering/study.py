@@ -12,13 +12,12 @@ from pathlib import Path
 
 from planners.core.errors import UnknownName
 from planners.papers.demand_layering.beyond import joint_row, slices_row
-from planners.papers.demand_layering.bounds import bounds_row, sizes_row
-from planners.papers.demand_layering.darknet_table import PRINTED, darknet_table
 from planners.papers.demand_layering.fronts import fronts_row, resolution_row
-from planners.papers.demand_layering.paper import NETWORKS, RESOLUTIONS
-from planners.papers.demand_layering.pipelines import pipelines_row
+from planners.papers.demand_layering.paper import NETWORKS, RESOLUTIONS, TABLE_1
+from planners.papers.demand_layering.pipelines import bounds_row, pipelines_row, sizes_row
+from planners.papers.demand_layering.sections import darknet_table
 from planners.papers.memo import Memo
-from planners.papers.table import Row
+from planners.papers.report import Row
 from planners.streaming.search.ways import SLICES
 
 BOUNDED = ("2s", "2s-md", "async-md")
@@ -79,7 +78,7 @@ def reproduce(
         return [(what, name, *more) for name in names]
 
     return StreamingTables(
-        table_1=[asdict(darknet_table(name)) | {"printed": list(PRINTED[name])} for name in names],
+        table_1=[asdict(darknet_table(name)) | {"printed": list(TABLE_1[name])} for name in names],
         pipelines=each(keys("pipelines"), pipelines_row),
         fronts=each(keys("fronts"), fronts_row),
         resolutions=each(

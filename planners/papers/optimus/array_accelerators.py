@@ -47,13 +47,13 @@ def row_stationary(layer: LoopNest) -> int:
     and n images (Eyeriss, ISCA 2016). Tiles of q = 4 input channels.
     """
     loops = layer.loops
-    best = None
+    moved = []
     for n, m, e in _tiles(loops):
         channels = min(EYERISS_CHANNELS, loops.C) if not loops.own else m
         maps = n * channels * _rows(loops, e) * layer.columns
         if (maps + n * m * e * loops.X) * layer.width <= EYERISS_MAPS_BYTES:
-            best = _least(best, _moved(layer, n, m, e))
-    return layer.once if best is None else best
+            moved.append(_moved(layer, n, m, e))
+    return min(moved, default=layer.once)
 
 
 def output_stationary(layer: LoopNest) -> int:
@@ -61,7 +61,7 @@ def output_stationary(layer: LoopNest) -> int:
     weights, as many channels of them as fit.
     """
     loops, size = layer.loops, SHIDIANNAO_BYTES
-    best = None
+    moved = []
     for n, m, e in _tiles(loops):
         if n * m * e * loops.X * layer.width > size["outputs"]:
             continue
@@ -72,8 +72,8 @@ def output_stationary(layer: LoopNest) -> int:
         # With all input channels of the tile in place, they serve all output channels.
         again = 1 if held <= size["inputs"] and not loops.own else None
         kept = layer.weights <= size["weights"]
-        best = _least(best, _moved(layer, n, m, e, inputs_again=again, weights_kept=kept))
-    return layer.once if best is None else best
+        moved.append(_moved(layer, n, m, e, inputs_again=again, weights_kept=kept))
+    return min(moved, default=layer.once)
 
 
 def sums_stationary(layer: LoopNest) -> int:
@@ -84,7 +84,7 @@ def sums_stationary(layer: LoopNest) -> int:
     their halo; weights for each tile of pixels.
     """
     loops, words = layer.loops, LOWER_BOUND_BYTES // layer.width
-    best = None
+    moved = []
     for b, y, x in product(least_parts(loops.B), least_parts(loops.Y), least_parts(loops.X)):
         slab = b * _extent(loops, y, loops.R) * _extent(loops, x, loops.S)
         z = min(loops.K, (words - slab) // (b * y * x + loops.R * loops.S))
@@ -95,9 +95,9 @@ def sums_stationary(layer: LoopNest) -> int:
         tiled = strips * columns * _extent(loops, y, loops.R) * _extent(loops, x, loops.S)
         halo = tiled / (_extent(loops, loops.Y, loops.R) * _extent(loops, loops.X, loops.S))
         refills = strips * columns * ceil(loops.B / b)
-        moved = ceil(layer.inputs * passes * halo) + layer.weights * refills + layer.outputs
-        best = _least(best, moved)
-    return layer.once if best is None else best
+        inputs = ceil(layer.inputs * passes * halo)
+        moved.append(inputs + layer.weights * refills + layer.outputs)
+    return min(moved, default=layer.once)
 
 
 BASELINES: Mapping[str, Callable[[LoopNest], int]] = {
@@ -124,10 +124,7 @@ def _one(graph: Graph, op: Operator, run: Callable[[LoopNest], int]) -> int:
 
 def _tiles(loops: Loops) -> Iterator[tuple[int, int, int]]:
     """Images, output channels and output rows of a tile."""
-    for n in least_parts(loops.B):
-        for m in least_parts(loops.K):
-            for e in least_parts(loops.Y):
-                yield n, m, e
+    return product(least_parts(loops.B), least_parts(loops.K), least_parts(loops.Y))
 
 
 def _rows(loops: Loops, e: int) -> int:
@@ -156,7 +153,3 @@ def _moved(
     passes = inputs_again or (1 if loops.own else ceil(loops.K / m))
     refills = 1 if weights_kept else strips * ceil(loops.B / n)
     return ceil(layer.inputs * passes * all_rows) + layer.weights * refills + layer.outputs
-
-
-def _least(best: int | None, moved: int) -> int:
-    return moved if best is None else min(best, moved)

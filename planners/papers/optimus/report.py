@@ -1,88 +1,287 @@
-"""The Optimus comparison as Markdown: what it shows first, then how to read it, then the tables."""
+"""The Optimus comparison as Markdown: its tables as columns, and its claims."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from planners.papers.optimus import tables as tables_of
+from planners.papers.optimus.array_accelerators import BASELINES
+from planners.papers.optimus.array_energy import DATAFLOWS
 from planners.papers.optimus.claims import claims
+from planners.papers.optimus.figures import KEPT, PARTS, PRINTED, SWEPT, ratios
+from planners.papers.optimus.paper import TABLE_5
 from planners.papers.optimus.study import OptimusStudy, OptimusTables
-from planners.papers.report import how, written
-from planners.papers.table import table
+from planners.papers.report import (
+    NETWORK,
+    NOTHING,
+    Column,
+    ReportTable,
+    Row,
+    blocks_of,
+    how,
+    in_units,
+    report_of,
+    share_saved,
+)
 
-READING = """\
-## How to read it
+megabytes = in_units(1e6, 2, "does not fit")
+milliseconds = in_units(1e-3, 2)
+giga = in_units(1e9, 2)
+percent = "{:.0%}"
 
-Batch 4, 16 bits, 128 KB, a 16 × 16 array (T_c = 16), all traffic counted: parameters too, and every
-operator reads and writes its maps. MB are millions of bytes. *Proven*: no partition of the network
-into fused groups moves less at these costs; a gap says how much less none can move.
 
-| accounting | a group costs | layers alone |
-|---|---|---|
-| **programs** | what its program moves, byte by byte; every piece has an address | the best \
-program there is |
-| **programs, kept** | the same, but all parameters of a group stay on chip | the best program |
-| **equations** | eq. 3 with the tiles of eq. 4 and Algorithm 2, as printed: refilled parameters \
-have no place in the buffer, and halos of maps held by the channel are free | the same equations |
-| **kept** (w/o model) | input, output and parameters once, where all fit (the costs of the \
-earlier fusers) | as Optimus's |
-| **plain** | the same | eq. 3 without Algorithm 2 |
+# ---- cells ---------------------------------------------------------------------------------------
 
-* *Fused-layer* fuses chains; *DNNVM* paths without branch operators (the space of *w/o full space
-  1*); *Efficient-S* neighbours in one order of all operators (*w/o full space 2*). Each is the best
-  of its space, found exactly: no heuristic of theirs is copied.
-* *Programs against its costs as in the paper* sets what runs here beside what the equations (kept)
-  give the baselines: two accountings. Much of what it shows is better layers alone, and tiles, not
-  which groups: the row with one cost model for all says how much is.
-* Not the paper's: *2-D tiles* may cut maps into up to 8 bands of columns, *joint* decides groups
-  and what stays on chip between them together, *both* does both.
-* *Oracle*: everything once. No partition reaches it where maps must leave the chip.
-* MobileNet is V2 (the paper cites V1), AlexNet torchvision's; AlexNet and VGG16 are without their
-  classifiers, which makes the paper's 18 operators of VGG16. ResNet-1202 is CIFAR's, on 32 × 32.
-* The paper's figures are not in numbers: only what its text says of them can be compared."""
 
-ENERGY = """\
-Energy in MACs (10⁹), each access at the artefact's cost: DRAM 200, buffer 6, hop 0.25, register
-file 0.1 (64 B), MAC 1. DRAM is what the plan moves; the chip is an analysis in the style of Eyeriss
-(`planners/papers/optimus/array_energy.py`). *Ratios* are to Optimus, energy without the MACs.
-Latency is the sum over groups of the longer of array cycles and DRAM time at 6.4 GB/s: double
-buffering hides the
-other. *DRAM-bound* is the share of time in which the array waits."""
+def _proof(row: Row) -> str:
+    """How far a partition is proven."""
+    if row["status"] == "infeasible":
+        return f"needs {row['need']:,} B"
+    if row["status"] == "optimal":
+        return "proven"
+    cap = f", best of groups up to {row['cap']}" if row.get("cap") else ""
+    return f"gap {row['gap']:.0%}{cap}"
 
-TABLE_4 = """\
-Percent saved. The paper does not say how its layer-by-layer baselines run; these are assumed
-(`planners/papers/optimus/array_accelerators.py`), each layer at its best tiles, without
-compression:
 
-* *Eyeriss*: row-stationary; sums of some channels in a buffer of 100 KB, filters beside it.
-* *ShiDianNao*: output-stationary; 64 KB in, 64 KB out, 128 KB of synapses (sizes recalled).
-* *lower bound*: sums-stationary in 66.5 KB (recalled), which comes near the least of any order of
-  one convolution that its authors prove.
+def _searched(row: Row) -> str:
+    return _proof(row) if "fit" in row else str(row["status"])
 
-*Programs* use the buffer as one pool. *Own layers*: a layer alone may run as the accelerator runs
-it, which no program here stands for. ShiDianNao's buffers are kept apart in the equations only."""
+
+def _joint(row: Row) -> str | None:
+    if "both" not in row:
+        return None
+    return f"gap {row['both gap']:.1%}" if row["both gap"] else "proven"
+
+
+def _count(value: float) -> str:
+    return f"{int(value):,}" if value < 1e7 else f"{value:.2g}"
+
+
+def _paper(what: str, form: str | Callable[[Any], str] = "{}", head: str = "paper") -> Column:
+    """A column of the paper's Table 5."""
+    return Column(head, lambda row: getattr(TABLE_5[row["network"]], what), form)
+
+
+def _moved(name: str) -> Column:
+    return Column(name, lambda row: megabytes(row[name]) if name in row else NOTHING)
+
+
+def _saved(against: str, head: str = "") -> Column:
+    return Column(head or against, lambda row: share_saved(row["Optimus"], row[against]), percent)
+
+
+# ---- tables whose columns follow from their rows -------------------------------------------------
+
+
+def _traffic(rows: Sequence[Row]) -> str:
+    """Figures 14 and 15: megabytes, one column a fuser."""
+    about = {"network", "status", "gap", "groups", "cap", "need", "both gap"}
+    names = [name for name in rows[0] if name not in about] if rows else []
+    jointly = [Column("both are", _joint)] * ("both" in names)
+    return ReportTable(
+        "traffic", NETWORK, *map(_moved, names), Column("Optimus is", _proof), *jointly
+    ).of(rows)
+
+
+def _energy(rows: Sequence[Row]) -> str:
+    """Figure 13: where energy goes, and how many times Optimus's it is; of rows that fit."""
+    more, slower = (
+        {name: ratios(rows, name, what) for name in dict.fromkeys(row["fuser"] for row in rows)}
+        for what in ("without MAC", "seconds")
+    )
+    return ReportTable(
+        "energy",
+        NETWORK,
+        Column("fuser", "fuser"),
+        *(Column(part, ("energy", part), giga) for part in PARTS),
+        Column("energy ratio", lambda row: more[row["fuser"]][row["network"]], "{:.2f}"),
+        Column("latency ratio", lambda row: slower[row["fuser"]][row["network"]], "{:.2f}"),
+        Column("DRAM-bound", lambda row: 1 - row["computing"] / row["seconds"], percent),
+        texts=2,
+    ).of(row for row in rows if row["traffic"] is not None)
+
+
+def _dataflows(rows: Sequence[Row]) -> str:
+    """Figure 17: energy without the MACs, and DRAM, by dataflow and register file."""
+    sizes = list(dict.fromkeys(row["register bytes"] for row in rows))
+    by = {(row["dataflow"], row["register bytes"]): row for row in rows}
+
+    def without_macs(size: int) -> Column:
+        return Column(f"{size} B", lambda name: by[name, size]["without MAC"], giga)
+
+    def array_and_buffer(name: str) -> float:
+        energy = by[name, 64]["energy"]
+        return float(energy["array"] + energy["buffer"])
+
+    return ReportTable(
+        "dataflows",
+        Column("dataflow", str),
+        Column("DRAM", lambda name: by[name, sizes[0]]["energy"]["DRAM"], giga),
+        *map(without_macs, sizes),
+        Column("array + buffer at 64 B", array_and_buffer, giga),
+    ).of(DATAFLOWS if rows else ())
+
+
+def _accelerators(rows: Sequence[Row]) -> str:
+    """Table 4: percent saved, ours beside the paper's, one column a network."""
+    by = {(row["accelerator"], row["network"]): row for row in rows}
+
+    def column(network: str) -> Column:
+        def cell(line: tuple[str, str]) -> str:
+            accelerator, title = line
+            return SAVINGS[title].cell(by[accelerator, network])
+
+        return Column(network, cell)
+
+    return ReportTable(
+        "accelerators",
+        Column("", ": ".join),
+        *(column(network) for network in dict.fromkeys(row["network"] for row in rows)),
+    ).of((accelerator, title) for accelerator in BASELINES for title in SAVINGS)
+
+
+def _replayed(tables: OptimusTables) -> Sequence[Row]:
+    """The programs that were replayed, with their seconds in Figure 13."""
+    by = {r["network"]: r["seconds"] for r in tables.energy if r["fuser"] == "Optimus"}
+    done = [row for row in tables.checked if row.get("traffic") is not None]
+    return [row | {"seconds": by[row["network"]]} for row in done]
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+SAVINGS = {
+    column.head: column
+    for column in (
+        Column("layer by layer, MB", "layer by layer", megabytes),
+        Column("**paper**", "paper saves", percent),
+        Column("programs", "program saves", percent),
+        Column("programs + own layers", "own layers saves", percent),
+        Column("equations + own layers", "printed saves", percent),
+    )
+}
+SWEEPS = {
+    "buffers": "KiB",
+    "buffers_printed": "KiB",
+    "batches": "images",
+    "batches_printed": "images",
+}
+CLAIMS = ReportTable(
+    "claims",
+    Column("the paper states", lambda claim: claim.what),
+    Column("paper", lambda claim: claim.paper),
+    Column("here", lambda claim: claim.ours),
+    Column("verdict", lambda claim: claim.verdict),
+    texts=4,
+)
+REPLAYED = ReportTable(
+    "replayed",
+    NETWORK,
+    Column("bytes moved", "traffic", "{:,}"),
+    Column("instructions", "instructions", "{:,}"),
+    Column("scoreboard, ms", lambda row: f"{1000 * row['makespan_s']:.2f}"),
+    Column("Figure 13, ms", lambda row: f"{1000 * row['seconds']:.2f}"),
+)
+TABLES = (
+    ReportTable(
+        "counts",
+        NETWORK,
+        Column("most successors", "successors"),
+        Column("operators", "operators"),
+        _paper("operators"),
+        Column("groups", "groups", _count),
+        _paper("groups", _count),
+        Column("online groups", "online_groups", "{:,}", optional=True),
+        _paper("online_groups", "{:,}"),
+        rows="search",
+    ),
+    ReportTable(
+        "chosen",
+        NETWORK,
+        Column("fit", "fit", "{:,}", optional=True),
+        Column("chosen", "chosen", optional=True),
+        Column("by the equations", "chosen_printed", optional=True),
+        _paper("chosen"),
+        Column("programs are", _searched),
+        Column("online moves more", "online_more", "{:.1%}", optional=True),
+        rows="search",
+    ),
+    ReportTable(
+        "times",
+        NETWORK,
+        Column("search", "search_s", milliseconds, optional=True),
+        Column("with costs", "cold_s", milliseconds, optional=True),
+        _paper("bottom_up_ms", "{:,}", "paper, bottom-up"),
+        _paper("top_down_ms", "{:,}", "paper, top-down"),
+        Column("Algorithm 1, bottom-up", "bottom_up_s", milliseconds, optional=True),
+        Column("top-down", "top_down_s", milliseconds, optional=True),
+        Column("online", "online_s", milliseconds, optional=True),
+        Column("with costs", "online_cold_s", milliseconds, optional=True),
+        _paper("online_bottom_up_ms", "{}", "paper, online"),
+        rows="search",
+    ),
+    ReportTable(
+        "saved",
+        Column("Optimus saves against", "network"),
+        *(_saved(name) for name in ("no fusion", "fused-layer", "DNNVM", "Efficient-S")),
+        *(_saved(name) for name in (*KEPT, "w/o model")),
+        rows="traffic",
+    ),
+    ReportTable(
+        "saved_printed",
+        Column("Optimus saves against", "network"),
+        *(_saved(name) for name in PRINTED if name not in ("online", "Optimus")),
+        rows="traffic_printed",
+    ),
+    ReportTable(
+        "arrays",
+        NETWORK,
+        Column("config", "config"),
+        Column("what", "what"),
+        Column("DRAM MB", "traffic", megabytes),
+        Column("energy without MACs", "without MAC", giga, optional=True),
+        Column("with", lambda row: sum(row["energy"].values()) if "energy" in row else None, giga),
+        Column("ms", "seconds", milliseconds, optional=True),
+    ),
+    *(
+        ReportTable(
+            rows,
+            NETWORK,
+            Column(by, by),
+            *(Column(name, name, megabytes) for name in (*SWEPT, "oracle")),
+            _saved("DNNVM", "saves against DNNVM"),
+            _saved("Efficient-S"),
+        )
+        for by, both in (
+            ("KiB", ("buffers", "buffers_printed")),
+            ("images", ("batches", "batches_printed")),
+        )
+        for rows in both
+    ),
+)
+
+
+# ---- the report ----------------------------------------------------------------------------------
 
 
 def report(tables: OptimusTables, study: OptimusStudy) -> str:
     """The whole report of a study."""
-    parts = [
-        "# Optimus, reproduced",
-        how("optimus", study.quick),
-        _summary(tables),
-        _replayed(tables),
-        READING,
-        "## Table 5: groups and search",
-        _TABLE_5.format(same=_same(tables)),
-        tables_of.search(tables.search),
-        *_traffic(tables),
-        *_energy(tables),
-        *_sweeps(tables),
-        "## Table 4: three accelerators",
-        TABLE_4,
-        tables_of.accelerators(tables.accelerators),
-    ]
-    return written(parts)
+    replayed = _replayed(tables)
+    blocks = {
+        "how": how("optimus", study.quick),
+        "claims": CLAIMS.of(claims(tables)),
+        "replayed": str(len(replayed)),
+        "equal": str(sum(row["equal"] for row in replayed)),
+        "checked": REPLAYED.of(replayed, bare=False),
+        "same": _same(tables),
+        "dataflows": _dataflows(tables.dataflows),
+        "accelerators": _accelerators(tables.accelerators),
+    }
+    for name in ("traffic", "traffic_printed", "traffic_free", "traffic_printed_free"):
+        blocks[name] = _traffic(getattr(tables, name))
+    for name in ("energy", "energy_printed"):
+        blocks[name] = _energy(getattr(tables, name))
+    return report_of("optimus", blocks | blocks_of(TABLES, tables, bare=True))
 
 
 def facts(tables: OptimusTables) -> dict[str, Any]:
@@ -95,104 +294,8 @@ def facts(tables: OptimusTables) -> dict[str, Any]:
     return asdict(tables) | {"claims": statements}
 
 
-_TABLE_5 = """\
-*Groups* are all convex sets of operators; *fit* those within 128 KB that the search was offered.
-*Search* is ours (shortest path over downsets) with every cost known, *with costs* from nothing;
-*Algorithm 1* is the paper's, over the groups that fit, costs known{same}.
-The paper's milliseconds are those of a Core i7-6700; ours of Python, CPU time of one core of the
-machine that ran this. Where the clock ended the search, the online variant may move less.
-*Online* has its look-up table built before, as in the paper."""
-
-
 def _same(tables: OptimusTables) -> str:
     """Whether the paper's algorithm reaches the traffic of ours, where it was run."""
     both = [row for row in tables.search if "bottom_up" in row]
     same = sum(row["bottom_up"] == row["top_down"] == row["bytes"] for row in both)
     return f": the same traffic in {same} of {len(both)}" if both else ""
-
-
-def _summary(tables: OptimusTables) -> str:
-    head = ["the paper states", "paper", "here", "verdict"]
-    rows = [[c.what, c.paper, c.ours, c.verdict] for c in claims(tables)]
-    return "## What it shows\n\n" + table(head, rows, texts=4)
-
-
-def _replayed(tables: OptimusTables) -> str:
-    done = [row for row in tables.checked if row.get("traffic") is not None]
-    if not done:
-        return ""
-    same = sum(row["equal"] for row in done)
-    text = (
-        f"Replayed by `check`, byte by byte: Optimus's programs of {len(done)} networks at batch "
-        f"4; {same} moved exactly what the search said. Longer programs are left out here. "
-        "Makespan on the scoreboard, beside the sum over groups that Figure 13 uses:"
-    )
-    by = {r["network"]: r["seconds"] for r in tables.energy if r["fuser"] == "Optimus"}
-    body = [
-        [
-            row["network"],
-            f"{row['traffic']:,}",
-            f"{row['instructions']:,}",
-            f"{1000 * row['makespan_s']:.2f}",
-            f"{1000 * by[row['network']]:.2f}",
-        ]
-        for row in done
-    ]
-    head = ["network", "bytes moved", "instructions", "scoreboard, ms", "Figure 13, ms"]
-    return text + "\n\n" + table(head, body)
-
-
-def _traffic(tables: OptimusTables) -> list[str]:
-    kept = ["no fusion", "fused-layer", "DNNVM", "Efficient-S", "DNNVM, kept"]
-    kept += ["Efficient-S, kept", "w/o model"]
-    printed = ["no fusion, plain", "DNNVM, plain", "Efficient-S, plain", "no fusion"]
-    printed += ["DNNVM, kept", "Efficient-S, kept", "w/o model"]
-    printed += ["w/o full space 1", "w/o full space 2"]
-    parts = ["## Figures 14 and 15: off-chip traffic, MB"]
-    for title, rows, against in (
-        ("Programs: one cost model and the best layers for all", tables.traffic, kept),
-        ("The paper's equations", tables.traffic_printed, printed),
-    ):
-        parts += [f"### {title}", tables_of.traffic(rows), tables_of.reductions(rows, against)]
-    for title, rows in (
-        ("Programs, local layers free", tables.traffic_free),
-        ("The paper's equations, local layers free", tables.traffic_printed_free),
-    ):
-        parts += [f"### {title}", tables_of.traffic(rows)]
-    parts.append(
-        "*Local layers free*: element-wise, pooling and depth-wise operators alone cost nothing, "
-        "as in the authors' public artefact; inside groups they count."
-    )
-    return parts
-
-
-def _energy(tables: OptimusTables) -> list[str]:
-    return [
-        "## Figure 13: energy and latency",
-        ENERGY,
-        "### Programs",
-        tables_of.energy(tables.energy),
-        "### The paper's equations, baselines plain",
-        tables_of.energy(tables.energy_printed),
-        "## Figure 17: dataflows and register files",
-        "Optimus's programs; energy without the MACs (10⁹ MACs) by bytes of the register file.",
-        tables_of.dataflows(tables.dataflows),
-        "## Figure 18: the configurations of Table 3",
-        "Optimus's programs, O_w|C_out, T_c the side of the array.",
-        tables_of.arrays(tables.arrays),
-    ]
-
-
-def _sweeps(tables: OptimusTables) -> list[str]:
-    return [
-        "## Figure 16: traffic by size of the buffer, MB",
-        "### Programs",
-        tables_of.sweep(tables.buffers, "KiB"),
-        "### The paper's equations, baselines kept",
-        tables_of.sweep(tables.buffers_printed, "KiB"),
-        "## Figure 19: traffic an image by images at once, MB",
-        "### Programs",
-        tables_of.sweep(tables.batches, "images"),
-        "### The paper's equations, baselines kept",
-        tables_of.sweep(tables.batches_printed, "images"),
-    ]

@@ -1,23 +1,63 @@
-"""Our own figures: programs of the overlap planner that `check` replayed."""
+"""Our own figures: programs of the overlap planner that `check` replayed, and what they cost.
+
+Latency and energy (Figure 8, Table 3) are of a model of the boards (`planners.overlap.cost.mcu`),
+which counts MACs, bytes and modulo operations: shares can be compared, milliseconds cannot, as it
+leaves out what instructions cost besides.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import prod
+from typing import Any
 
+from planners.allocation.overlapping.linear import pack_overlapping
+from planners.catalogue import load
+from planners.catalogue.vmcu import POINTWISE, PREFIX
 from planners.core.graph import Graph
 from planners.core.machine import load_machine
 from planners.core.plan import Plan
 from planners.core.problem import Problem
+from planners.core.progress import Clock
 from planners.core.records import plain
-from planners.overlap.options import OverlapOptions
-from planners.overlap.planner import finished, of_point, plan
+from planners.overlap.cost.mcu import McuCost, cost
+from planners.overlap.cost.work import KernelStyle, tinyengine_work, work
+from planners.overlap.kernels.bottleneck import recomputing
+from planners.overlap.kernels.candidates import RunCandidate, alone, line
+from planners.overlap.options import SEGMENTS, OverlapOptions
+from planners.overlap.place.packing import packing_of
+from planners.overlap.place.padding import placed_anew
+from planners.overlap.planner import finished, of_point, plan, tractable_distances
 from planners.overlap.search.chain import ChainWay, turned
 from planners.overlap.search.front import FrontPoint
-from planners.papers.table import Row
-from planners.papers.vmcu.ways import ways
+from planners.papers.report import Row
+from planners.papers.vmcu.paper import TABLE_3
 from planners.simulator.claimed import check
+
+
+def ways(graph: Graph) -> dict[str, ChainWay]:
+    """A block's way of least RAM in each form that it can run in; `plain`: operators alone."""
+    best: dict[str, ChainWay] = {}
+    for form, runs in _forms(graph):
+        packed = pack_overlapping(packing_of(graph, runs, graph.outputs))
+        assert packed is not None  # without a limit there is always one
+        extra = sum(run.extra_macs for run in runs)
+        way = ChainWay(0, len(graph.operators), tuple(runs), packed, extra)
+        if form not in best or way.size_bytes < best[form].size_bytes:
+            best[form] = way
+    return best
+
+
+def _forms(graph: Graph) -> Iterator[tuple[str, Sequence[RunCandidate]]]:
+    positions = range(len(graph.operators))
+    yield "plain", [alone(graph, position) for position in positions]
+    if (run := line(graph, positions)) is not None and len(positions) > 1:
+        yield "line", [run]
+        for candidate in recomputing(graph, positions):
+            yield candidate.form, [candidate]
+
 
 MACHINE = "npu_ideal"
 MOST_OF_BLOCK, MOST_OF_NETWORK = 250_000, 1_500_000
@@ -89,3 +129,61 @@ def _replayed(made: Plan, most: int) -> bool:
         return False
     check(made)
     return True
+
+
+LAYERS_ON, MODULES_ON = "stm32f767", "stm32f411"
+"""The boards of Figure 8 and of Figure 9."""
+
+
+def layer_cost_row(name: str) -> Row:
+    """Shares of latency and energy that a pointwise layer saves against TinyEngine's kernel."""
+    costs = _costs(PREFIX + name, LAYERS_ON)
+    theirs, ours = costs["TinyEngine"], costs["plain"]
+    return {
+        "layer": name,
+        "stated": POINTWISE[name].stated,
+        "latency saved": 1 - ours.latency_s / theirs.latency_s,
+        "energy saved": 1 - ours.energy_j / theirs.energy_j,
+    }
+
+
+def module_cost_row(name: str) -> Row:
+    """Milliseconds of a module by form, and the paper's, which were measured."""
+    costs = _costs(PREFIX + name, MODULES_ON)
+    stated = dict(zip(("vMCU", "TinyEngine"), TABLE_3[name], strict=True))
+    return {
+        "module": name,
+        "paper": stated,
+        "ms": {form: 1000 * each.latency_s for form, each in costs.items()},
+        "mj": {form: 1000 * each.energy_j for form, each in costs.items()},
+    }
+
+
+def _costs(name: str, board: str) -> dict[str, McuCost]:
+    graph, machine = load(name), load_machine(board)
+    costs = {"TinyEngine": cost(tinyengine_work(graph), machine)}
+    for form, way in ways(graph).items():
+        costs[form] = cost(work(graph, turned(graph, [way], way.size_bytes)), machine)
+    return costs
+
+
+BYTE = "byte"
+"""Segments of one byte: the RAM of whole pixels, which lie at any byte too."""
+RULES = (*SEGMENTS, BYTE)
+
+
+def segment_row(name: str) -> dict[str, Any]:
+    """A layer or module in the form of least RAM without repeated work: bytes and modulos."""
+    graph = load(PREFIX + name)
+    least = min((w for w in ways(graph).values() if not w.extra_macs), key=lambda w: w.size_bytes)
+    plain = turned(graph, (least,), least.size_bytes)
+    row: dict[str, Any] = {"name": name}
+    for rule in RULES:
+        layout = placed_anew(graph, plain, rule, Clock(60), tractable_distances(graph))
+        row[rule] = {
+            "bytes": layout.pool_bytes,
+            "modulos": work(graph, layout).modulos,
+            "padded": dict(layout.pitches),
+        }
+    finest = work(graph, plain, KernelStyle(segment_bytes=1)).modulos
+    return row | {BYTE: {"bytes": plain.pool_bytes, "modulos": finest, "padded": {}}}

@@ -11,17 +11,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planners.catalogue import load
-from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2
+from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2, BottleneckShape
 from planners.core.errors import UnknownName
 from planners.overlap.baselines.frameworks import hmcos, tflite_micro, tinyengine
 from planners.papers.memo import Memo
-from planners.papers.table import Row
-from planners.papers.vmcu import boards
-from planners.papers.vmcu.headroom import headroom_row
-from planners.papers.vmcu.modules import layer_row, module_row
-from planners.papers.vmcu.paper import PUBLISHED_KIB, TABLE_3
-from planners.papers.vmcu.plans import by_form, network
-from planners.papers.vmcu.segments import segment_row
+from planners.papers.report import Row
+from planners.papers.vmcu.accounts import (
+    ACCOUNTINGS,
+    Accounting,
+    layer_row,
+    module_row,
+    of_module,
+    vmcu,
+)
+from planners.papers.vmcu.paper import PLAN, PUBLISHED_KIB, TABLE_3
+from planners.papers.vmcu.plans import (
+    by_form,
+    layer_cost_row,
+    module_cost_row,
+    network,
+    segment_row,
+)
+from planners.study.headroom import AXES, Axis, module_headroom, overlapped
 
 SIZES: Mapping[str, tuple[int, ...]] = {"mobilenet_v2@96": (1, 3, 96, 96)}
 NETWORKS = (
@@ -95,8 +106,8 @@ def reproduce(
         layers=[layer_row(name) for name in study.layers],
         modules=[module(name) for name in study.modules],
         networks=memo.each([("network", name, limit) for name in study.networks], network_row),
-        layer_costs=[boards.layer_row(name) for name in study.layers],
-        module_costs=memo.each([("costs of module", name) for name in measured], boards.module_row),
+        layer_costs=[layer_cost_row(name) for name in study.layers],
+        module_costs=memo.each([("costs of module", name) for name in measured], module_cost_row),
         headroom=memo.each([("headroom", name, limit) for name in measured], headroom_row),
         segments=[segment_row(name) for name in (*study.layers, *study.modules)],
     )
@@ -125,3 +136,50 @@ def network_row(name: str, time_limit_s: float) -> Row:
     row["TinyEngine"]["tensors"] = tinyengine(graph).tensor_bytes
     row["HMCOS"]["proven"] = hmcos(graph, time_limit_s).proven
     return row | network(graph, time_limit_s)
+
+
+def headroom_row(name: str, time_limit_s: float) -> Row:
+    """Growth by axis: of vMCU in each accounting, by the pixel or channel, and of our plans.
+
+    Our plans repeat no work; their channels grow by 8.
+    """
+    module = TABLE_2[name]
+    limits = {k: ram["TinyEngine"] for k, ram in of_module(module).items()}
+    need = overlapped(repeat=False, time_limit=time_limit_s)
+    row: Row = {"module": name}
+    for axis in AXES:
+        now = module.size if axis == "image" else module.c_in
+        grown: Row = {k: _largest(module, axis, k, limits[k]) / now for k in ACCOUNTINGS}
+        best = module_headroom(module, axis, need).best
+        grown[PLAN] = best.size / now if best else 0.0
+        row[axis] = grown
+    return row
+
+
+def grown(module: BottleneckShape, axis: Axis, size: int) -> BottleneckShape:
+    """A module with another image, other channels in and out, or (`width`) all of them."""
+    if axis == "image":
+        return replace(module, size=size)
+    mid = round(module.mid * size / module.c_in) if axis == "width" else module.mid
+    return replace(module, c_in=size, mid=mid, c_out=round(module.c_out * size / module.c_in))
+
+
+def _largest(module: BottleneckShape, axis: Axis, accounting: Accounting, limit: int) -> int:
+    """The largest size within a limit: vMCU's bytes grow with it."""
+    now = module.size if axis == "image" else module.c_in
+
+    def fits(size: int) -> bool:
+        return vmcu(grown(module, axis, size))[accounting] <= limit
+
+    return _last(fits, now)
+
+
+def _last(fits: Callable[[int], bool], start: int) -> int:
+    """The last of the sizes from 1 that fits, by doubling and bisection; 0 where none does."""
+    low, high = 0, start
+    while fits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
