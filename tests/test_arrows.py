@@ -94,7 +94,6 @@ PAGES_ELSEWHERE: set[str] = set()
 BY_TEXT = ("planners/cli/main.py",)
 UPWARDS = {
     "app/__init__.py",
-    "app/jobs/process.py",
     "app/jobs/protocol.py",
     "app/model/panels.py",
     "app/outputs/notebook/inline.py",
