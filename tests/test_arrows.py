@@ -98,7 +98,6 @@ UPWARDS = {
     "app/model/panels.py",
     "app/outputs/notebook/inline.py",
     "app/widgets/taken_apart.py",
-    "planners/auto/side_by_side.py",
     "planners/cli/export.py",
     "planners/cli/site.py",
     "planners/core/backends.py",
