@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from functools import partial
-from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from planners.core.worker_process import MessageConnection, WorkerProcess, exit_text
@@ -26,26 +23,24 @@ class WorkerProcesses(Executor):
     """
 
     def __init__(self, jobs: int) -> None:
+        # Each thread has a process and waits for it: what is queued here can still be cancelled.
+        self._threads, self._own = ThreadPoolExecutor(jobs), threading.local()
         self._workers: list[WorkerProcess] = []
-        self._given_up, self._starting = False, threading.Lock()
-        self._idle: SimpleQueue[WorkerProcess] = SimpleQueue()
-        # Each thread waits for a process: what is queued here can still be cancelled.
-        self._waiting = ThreadPoolExecutor(jobs)
+        self._over, self._starting = False, threading.Lock()
 
     def submit(self, job: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """A future of a job. It raises `BrokenExecutor` where the job's own process dies."""
-        return self._waiting.submit(self._done, partial(job, *args, **kwargs))
+        return self._threads.submit(self._done, partial(job, *args, **kwargs))
 
     def _done(self, job: Callable[[], T]) -> T:
         data, worker = pickle.dumps(job), self._worker()
+        worker.send(data)
         try:
-            worker.send(data)
             answer = worker.receive()
         except EOFError:
-            self._lost(worker)
+            worker.end()
             how = exit_text(worker.returncode)
             raise BrokenExecutor(f"its worker process died ({how})") from None
-        self._idle.put(worker)
         result, error = pickle.loads(answer)
         if error is not None:
             raise error
@@ -53,46 +48,36 @@ class WorkerProcesses(Executor):
         return done
 
     def _worker(self) -> WorkerProcess:
-        """A process that has nothing to do, and has not died meanwhile; else a new one."""
-        with contextlib.suppress(Empty):
-            while True:
-                worker = self._idle.get_nowait()
-                if worker.running:
-                    return worker
-                self._lost(worker)
-        with self._starting:
-            if self._given_up:
-                raise BrokenExecutor("the work was given up")
-            self._workers.append(WorkerProcess(work))
-            return self._workers[-1]
-
-    def _lost(self, worker: WorkerProcess) -> None:
-        self._workers.remove(worker)
-        worker.end()
+        """This thread's process; another where that has died."""
+        worker: WorkerProcess | None = getattr(self._own, "worker", None)
+        if worker is None or not worker.running:
+            with self._starting:
+                if self._over:
+                    raise BrokenExecutor("the work was given up")
+                self._own.worker = worker = WorkerProcess(work)
+                self._workers.append(worker)
+        return worker
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more jobs; end the processes once all are done, or this is interrupted."""
         try:
-            self._waiting.shutdown(wait, cancel_futures=cancel_futures)
+            self._threads.shutdown(wait, cancel_futures=cancel_futures)
         finally:
             if wait:
-                for worker in [*self._workers]:
-                    worker.end()
+                self._end()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Wait for all jobs; after an error nobody wants what they give, and they are ended."""
         if kind is not None:
-            self._waiting.shutdown(wait=False, cancel_futures=True)
-            with self._starting:
-                self._given_up = True
-            for worker in [*self._workers]:
-                worker.kill()
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._end()
         self.shutdown()
+
+    def _end(self) -> None:
+        with self._starting:
+            self._over = True
+            for worker in self._workers:
+                worker.end()
 
 
 def work(connection: MessageConnection) -> None:
