@@ -94,12 +94,10 @@ PAGES_ELSEWHERE: set[str] = set()
 BY_TEXT = ("planners/cli/main.py",)
 UPWARDS = {
     "app/__init__.py",
-    "app/jobs/process.py",
     "app/jobs/protocol.py",
     "app/model/panels.py",
     "app/outputs/notebook/inline.py",
     "app/widgets/taken_apart.py",
-    "planners/auto/side_by_side.py",
     "planners/cli/export.py",
     "planners/cli/site.py",
     "planners/core/backends.py",

@@ -41,6 +41,15 @@ html = plan._repr_html_()
 assert display.VIEWS in sys.modules and html != display.table(plan.facts())
 write_html(plan, "page.html")
 """
+WORKER = """
+from app.jobs.protocol import Request
+from app.jobs.worker import main
+from planners.core.worker_process import WorkerProcess
+worker = WorkerProcess(main)
+worker.send(Request("no such job").message(7))
+print(worker.receive().decode())
+worker.end()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -119,26 +128,8 @@ def test_a_planner_of_ones_own_runs_by_the_imports_that_were_documented(
 
 
 def test_a_worker_starts_and_answers(installed: Path, tmp_path: Path) -> None:
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "app.jobs.worker"],
-        cwd=tmp_path,
-        env=environment(tmp_path, installed),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    worker.stdin.write(
-        json.dumps({"kind": "no such job", "job": 7, "problem": {}, "more": {}}) + "\n"
-    )
-    worker.stdin.flush()
-    answer = json.loads(worker.stdout.readline())
-    worker.stdin.close()  # the server is gone: it ends, and all that it has started
-    assert answer["job"] == 7
-    assert worker.wait(20) != 0
-    worker.stdout.close()
+    told = run(sys.executable, "-c", WORKER, cwd=tmp_path, site=installed)
+    assert json.loads(told)["job"] == 7
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from ipaddress import ip_address
@@ -17,9 +18,9 @@ from app.door.places import sessions
 from app.door.refusals import Refusal, answer
 from app.jobs.pool import running_pool
 from app.model import events
-from app.model.memory import group_bytes, own_bytes
 from app.model.settings import JOBS, SESSIONS, SOCKETS
 from app.model.upload_store import held_bytes
+from planners.core.worker_process import group_bytes, process_bytes
 
 ELSEWHERE = Refusal(
     403, "Not from here", "The numbers of this server are told to its own machine alone."
@@ -52,7 +53,7 @@ def looked_up(server: BokehTornado) -> list[tuple[str, str, float]]:
         ("jobs_waiting_most", "Jobs of one visitor that may wait.", JOBS.value),
         ("workers", "Planning processes.", len(pids)),
         ("workers_bytes", "Memory of planning processes.", sum(map(group_bytes, pids))),
-        ("server_bytes", "Memory of the server's own process.", own_bytes()),
+        ("server_bytes", "Memory of the server's own process.", process_bytes(os.getpid())),
         ("uploads_held_bytes", "Files of visitors that are kept.", held_bytes()),
     ]
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import planners as sp
 from app.jobs.files import read_data, uploaded_graph
@@ -27,11 +26,11 @@ FILES = (".json", ".pt2", ".onnx", ".tflite", ".cfg")
 class Desk:
     """One job at a time: reports results, knows whether it has been asked to stop."""
 
-    def __init__(self, out: TextIO) -> None:
-        self.out = out
+    def __init__(self, send: Callable[[bytes], object]) -> None:
+        """`send` takes each answer, as `Answer.line` in UTF-8; it may be called by any thread."""
+        self.send = send
         self.job = 0
         self.cancelled: set[int] = set()
-        self._lock = threading.Lock()
         self._graphs: OrderedDict[tuple[Any, ...], sp.Graph] = OrderedDict()
         self._said: list[str] | None = None
 
@@ -48,17 +47,15 @@ class Desk:
         self.say(Answer("error", data={"text": text}))
 
     def say(self, answer: Answer) -> None:
-        """Write one answer to the current job."""
+        """Send one answer to the current job."""
         line = answer.line(self.job)
         if self._said is not None and answer.kind != "progress":
             self._said.append(line)
-        with self._lock:
-            self.out.write(line + "\n")
-            self.out.flush()
+        self.send(line.encode())
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[list[str]]:
-        """Collect the lines written meanwhile, except progress."""
+        """Collect the lines sent meanwhile, except progress."""
         self._said = []
         try:
             yield self._said

@@ -23,7 +23,7 @@ from typing import Any, Literal, Protocol
 
 from app.jobs.decoded import DecodedAnswers
 from app.jobs.process import Worker, read_answer
-from app.jobs.protocol import Answer, Request
+from app.jobs.protocol import Answer, Request, cancel_message
 from app.jobs.results import ResultStore, drop, results, versions
 from app.model.events import job_ended, worker_ended
 from app.model.memory import describe_death, worker_limit
@@ -97,13 +97,11 @@ class WorkerPool:
     def __init__(
         self,
         size: int,
-        command: list[str] | None = None,
         memory_bytes: int | None = None,
         results: ResultStore | None = None,
     ) -> None:
         self.size, self.results, self.decoded = size, results, DecodedAnswers()
         self.memory_bytes = worker_limit(size) if memory_bytes is None else memory_bytes
-        self._command = command
         self._lock = threading.RLock()
         self._waiting: list[PoolJob] = []
         self._workers: list[Worker] = []
@@ -209,7 +207,7 @@ class WorkerPool:
                     self._waiting.remove(job)
                 self._end(job, Answer("cancelled"))
                 return
-            worker.send({"cancel": job.number})
+            worker.send(cancel_message(job.number))
         self._later(GRACE_S * crowding(), self._kill_if_running, worker, job)
 
     def close(self) -> None:
@@ -226,7 +224,7 @@ class WorkerPool:
     def pids(self) -> list[int]:
         """Process ids of the workers that are alive."""
         with self._lock:
-            return [w.process.pid for w in self._workers]
+            return [w.pid for w in self._workers]
 
     def _dispatch(self) -> None:
         for job in self.queue():
@@ -239,7 +237,7 @@ class WorkerPool:
             self._served[job.owner] = next(self._turns)
             if job.request.home and job.request.home not in worker.homes:
                 worker.homes.append(job.request.home)
-            worker.send(job.request.to_json(job.number))
+            worker.send(job.request.message(job.number))
             if job.limit_s:
                 self._later(job.limit_s, self._too_long, worker, job)
         self._forget()
@@ -266,7 +264,7 @@ class WorkerPool:
         if job.last in free:
             return job.last
         if len(self._workers) < self.size and not (free and not free[0].homes):
-            self._workers.append(Worker(self, self._command, self.memory_bytes))
+            self._workers.append(Worker(self, self.memory_bytes))
             self._start_watch()
             return self._workers[-1]
         return free[0] if free else None
@@ -285,7 +283,7 @@ class WorkerPool:
             with self._lock:
                 workers = list(self._workers)
             for worker in workers:
-                held = worker.held_bytes()
+                held = worker.held_bytes
                 with self._lock:
                     most = self.memory_bytes if worker.job else self.memory_bytes // 2
                     if held > most and not self._closed.is_set():
@@ -347,15 +345,17 @@ class WorkerPool:
         self._waiting.append(job)
 
     def lost(self, worker: Worker) -> None:
-        """A worker has ended, killed by the pool or not."""
-        code = worker.process.wait()
+        """A worker has ended, killed by the pool or not, or cannot be heard any more."""
+        worker.end()
         if not self._closed.is_set():
-            worker_ended(worker.why(code), worker.process.pid)
+            worker_ended(worker.why, worker.pid)
         with self._lock:
             self._workers.remove(worker)
             job, worker.job = worker.job, None
             if job is not None:
-                text = describe_death(code, worker.too_much, self.memory_bytes, worker.too_long)
+                text = describe_death(
+                    worker.returncode, worker.too_much, self.memory_bytes, worker.too_long
+                )
                 died = Answer("died", data={"text": text})
                 self._end(job, Answer("cancelled") if job.cancelled else died)
             self._dispatch()

@@ -1,4 +1,4 @@
-"""Requests to a worker and its answers: one form for every kind of job, as lines of JSON.
+"""Requests to a worker and its answers: one form for every kind of job, as JSON.
 
 A server and its workers are of one version, so the form is free to change with the sources.
 """
@@ -56,10 +56,10 @@ class Request:
         """The same with other `more`: what remains to be done."""
         return replace(self, more={**self.more, **fields})
 
-    def to_json(self, number: int) -> dict[str, Any]:
+    def message(self, number: int) -> bytes:
         """As a worker takes it, with the number of its job."""
         fields = {"kind": self.kind, "problem": self.problem, "more": self.more}
-        return {"job": number, **fields}
+        return json.dumps({"job": number, **fields}, separators=(",", ":")).encode()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Request:
@@ -96,10 +96,15 @@ class Answer:
         return json.dumps(fields, separators=(",", ":"))
 
 
-def read_line(line: str) -> tuple[int, Answer]:
+def cancel_message(number: int) -> bytes:
+    """What asks a worker to stop a job, by its number."""
+    return json.dumps({"cancel": number}).encode()
+
+
+def read_line(line: str | bytes) -> tuple[int, Answer]:
     """The number of a job and the answer. Raises `ValueError` for a line that is no answer."""
     try:
         read = json.loads(line)
         return int(read["job"]), Answer(read["kind"], read["name"], read["data"])
     except (KeyError, TypeError) as error:
-        raise ValueError(f"not an answer: {line:.60}") from error
+        raise ValueError(f"not an answer: {line[:60]!r}") from error

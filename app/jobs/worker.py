@@ -1,16 +1,9 @@
-"""The planning process: reads requests as JSON lines, writes answers as JSON lines.
-
-It runs as `python -m app.jobs.worker` in a session of its own, so that the server can end it
-together with every solver that it has started. It ends itself when the server goes away.
-"""
+"""The planning process: runs the jobs that it is sent, one after the other."""
 
 from __future__ import annotations
 
 import json
 import os
-import select
-import signal
-import sys
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -22,10 +15,10 @@ import planners as sp
 from app.jobs.desk import Desk, Rest
 from app.jobs.protocol import HANDLERS, Answer, Request
 from app.jobs.results import versions
-from app.model.memory import limit_this_process
 from planners.core.processes import NAME
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
+from planners.core.worker_process import MessageConnection
 
 TOO_LARGE = "This needs more memory than a planning process may have: try a smaller model."
 
@@ -55,46 +48,21 @@ def serve(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
         desk.say(Answer("done") if rest is None else Answer("yielded", data=rest))
 
 
-def listen(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
-    """Take requests from the server; when it is gone, end this process and its solvers."""
-    for line in sys.stdin:
-        message = json.loads(line)
+def main(connection: MessageConnection) -> None:
+    """Answer the requests of a server."""
+    os.nice(5)
+    os.environ.setdefault(NAME, "1")  # the pool has a worker a core
+    desk, requests = Desk(connection.send), SimpleQueue[dict[str, Any]]()
+
+    def take(data: bytes) -> None:
+        message = json.loads(data)
         if "cancel" in message:
             desk.cancelled.add(message["cancel"])
         elif "kind" in message:
             requests.put(message)
-    os.killpg(os.getpgrp(), signal.SIGKILL)
 
-
-def guard() -> None:
-    """Leave behind a process that ends the whole group when the server is gone.
-
-    A solver may keep this process so busy that `listen` gets no turn, or outlive it.
-    """
-    if os.fork():
-        return
-    os.close(1)  # or the server would not see that the worker has ended
-    gone = select.poll()
-    gone.register(0, 0)  # an event only when the server closes its end
-    gone.poll()
-    os.killpg(os.getpgrp(), signal.SIGKILL)
-
-
-def main() -> None:
-    """Keep the real standard output for messages: solvers print to descriptor 1 as they please."""
-    guard()
-    limit_this_process()
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    os.nice(5)
-    os.environ.setdefault(NAME, "1")  # the pool has a worker a core
-    desk, requests = Desk(out), SimpleQueue[dict[str, Any]]()
-    threading.Thread(target=listen, args=(desk, requests), daemon=True).start()
+    connection.listen(take)
     threading.Thread(target=versions, daemon=True).start()  # of the sources as they are now
     handler("plan")  # what the first plan needs is imported before it is asked for
     find_planner(DEFAULT).function()
     serve(desk, requests)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,21 +1,19 @@
-"""How much memory a planning process may hold, what it holds, and how its death is reported."""
+"""How much memory a planning process may hold, and how its death is reported."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import sys
 import warnings
 from pathlib import Path
 
 import planners as sp
 from planners.core.units import format_bytes, parse_size
+from planners.core.worker_process import exit_text
 
 LIMIT_NAME = "SPILLWAY_WORKER_MEMORY"
 LEAST = 2**30
-ADDRESSES = 64 * 2**30
-"""Libraries reserve addresses that they never use: the address limit is this much higher."""
 GROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
@@ -45,53 +43,6 @@ def machine_bytes() -> int:
     return min(limits, default=0)
 
 
-def group_bytes(group: int) -> int:
-    """Bytes that the processes of a group hold; 0 where the system does not say."""
-    return sum(_resident(process) for process in _processes() if _group(process) == group)
-
-
-def own_bytes() -> int:
-    """Bytes that this process holds; 0 where the system does not say."""
-    return _resident(os.getpid())
-
-
-def _processes() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-
-
-def _group(process: int) -> int:
-    """Its group, asked of the system: it is asked of all processes, several times a second."""
-    try:
-        return os.getpgid(process)
-    except OSError:
-        return 0
-
-
-def _resident(process: int) -> int:
-    """Resident bytes that are the process's own: pages of shared libraries are not counted."""
-    try:
-        _, resident, shared, *_ = map(int, Path(f"/proc/{process}/statm").read_text().split())
-    except (OSError, ValueError):
-        return 0
-    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
-
-
-def limit_this_process() -> None:
-    """In a worker: make a request for far too much memory fail, so that it costs only its job."""
-    try:
-        limit = int(os.environ.get(LIMIT_NAME, "0"))
-    except ValueError:
-        limit = 0
-    if limit and sys.platform == "linux":
-        import resource
-
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_AS, (limit + ADDRESSES, limit + ADDRESSES))
-
-
 def describe_death(code: int, too_much: int, limit: int, too_long: float = 0.0) -> str:
     """One line on why a worker has ended: `code` as `Popen.returncode`."""
     unchanged = "What is on screen is unchanged"
@@ -103,12 +54,11 @@ def describe_death(code: int, too_much: int, limit: int, too_long: float = 0.0) 
             f"{format_bytes(limit)} that it may, and was ended. {unchanged}; try a smaller model, "
             f"or set {LIMIT_NAME} higher and start the server again."
         )
-    if code == -signal.SIGKILL:
-        how = "was killed by signal 9 (SIGKILL); it may have run out of memory"
-    elif code < 0:
-        how = f"was killed by signal {-code} ({_name(-code)})"
+    if code < 0:
+        how = f"was killed by {exit_text(code)} ({_name(-code)})"
+        how += "; it may have run out of memory" * (code == -signal.SIGKILL)
     else:
-        how = f"ended with code {code}"
+        how = f"ended with {exit_text(code)}"
     return f"The planning process {how}. {unchanged}; try again."
 
 

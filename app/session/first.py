@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from functools import cache
 from typing import Any
@@ -43,7 +42,7 @@ def make(fields: dict[str, Any]) -> dict[str, Any]:
     from app.jobs.handlers.planning import budgets
     from app.jobs.handlers.sweep import make_plan, point
 
-    desk, problem = Desk(io.StringIO()), request_of(fields)
+    desk, problem = Desk(lambda line: None), request_of(fields)
     graph = desk.graph(problem)
     named = budgets(desk, graph, problem["weights"])
     plan = make_plan(desk, graph, {**problem, "time_limit": PLAN_S}, problem["budget"])

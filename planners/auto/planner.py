@@ -8,7 +8,7 @@ The whole method, in the order in which it decides:
    the bytes that it moves; `bounds`, what the plans of a form are worth at best.
 3. `race` says who is next and for how long, in rounds; more time goes where something can be won.
 4. `lanes` is where forms are asked: here, one after the other, or `side_by_side` in processes
-   (`worker`, `messages`), as many as there are cores; `attempts` asks one, and times its program.
+   (`worker`), as many as there are cores; `attempts` asks one, and times its program.
 5. `verdict` says what the best plan won against, and of what the proof is.
 """
 
@@ -22,7 +22,7 @@ from planners.auto.forms import Form, forms
 from planners.auto.lanes import BestPlan, Ended, Here, Lanes
 from planners.auto.options import AutoOptions
 from planners.auto.race import Race
-from planners.auto.side_by_side import SideBySide, WorkerProcess, end, started
+from planners.auto.side_by_side import FormWorker, SideBySide, end, started
 from planners.auto.verdict import Apart, none_of, with_verdict
 from planners.core.errors import BadInput
 from planners.core.floors import ProblemFloors
@@ -120,7 +120,7 @@ def _best(
     budget_bytes: int,
     chosen: AutoOptions,
     clock: Clock,
-    workers: list[WorkerProcess],
+    workers: list[FormWorker],
     but: Collection[str],
 ) -> Plan:
     """The best plan, with what it won against."""

@@ -7,11 +7,8 @@ place. Plans come as bytes, and only those that are the best so far; the last is
 from __future__ import annotations
 
 import contextlib
-import os
+import pickle
 import queue
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -19,57 +16,51 @@ from typing import Any, TypeAlias
 
 from planners.auto.attempts import FormOutcome, Key, Task
 from planners.auto.lanes import Ended, Here, given_up
-from planners.auto.messages import (
+from planners.auto.worker import (
     Answered,
     Beat,
     DoTask,
     End,
     Ready,
     Told,
+    main,
     pickled,
-    receive,
-    send,
     unpack,
 )
-from planners.core.processes import NAME
 from planners.core.progress import Progress
+from planners.core.worker_process import WorkerProcess, exit_text
 
 HERE_S = 1.0
 """What runs here while workers start is left to them after so many seconds."""
 RESTARTS = 4
 """Times that a worker's place is taken by another."""
-GONE_S = 1.0
 STARTS_S = 20.0
 """A worker that is not there after so many seconds does not come."""
 
 
-Inbox: TypeAlias = "queue.SimpleQueue[tuple[WorkerProcess, Any]]"
+Inbox: TypeAlias = "queue.SimpleQueue[tuple[FormWorker, Any]]"
 
 
-class WorkerProcess:
+class FormWorker(WorkerProcess):
     """A process that takes tasks once it has a problem."""
 
     def __init__(self) -> None:
         """Raises `OSError` where no process can be made."""
+        super().__init__(main)
         self.task: Task | None = None
         self.ready = False
         self.too_late = False
         self.planners: set[str] = set()
         self._began = time.perf_counter()
-        self._reader: threading.Thread | None = None
-        paths = [os.getcwd(), *filter(None, sys.path)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "planners.auto.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), NAME: "1"},
-            start_new_session=True,  # what it starts ends with it
-        )
 
     def give(self, problem: bytes, inbox: Inbox) -> None:
         """Tell it the problem, pickled; its messages go to `inbox`, and None where it has ended."""
-        self._reader = threading.Thread(target=self._serve, args=(problem, inbox), daemon=True)
-        self._reader.start()
+        # It reads only once it has started, and nobody waits for that.
+        threading.Thread(target=self.send, args=(problem,), daemon=True).start()
+        self.listen(
+            lambda message: inbox.put((self, pickle.loads(message))),
+            lambda: inbox.put((self, None)),
+        )
 
     def begin(self, task: Task, to_beat: Key | None) -> None:
         """Have it do a task."""
@@ -84,67 +75,30 @@ class WorkerProcess:
 
     def say(self, message: Any) -> None:
         """Send a message."""
-        self._write(pickled(message))
-
-    def _write(self, data: bytes) -> None:
-        """A worker that has just died is noticed by its reader."""
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):
-            send(self.process.stdin, data)
-
-    def kill(self) -> None:
-        """End it with all that it has started."""
-        with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
-
-    def gone(self) -> None:
-        """Wait until it has ended, after `kill`."""
-        if self._reader is None:
-            self._close()
-        else:
-            self._reader.join(GONE_S)
-
-    def _serve(self, problem: bytes, inbox: Inbox) -> None:
-        assert self.process.stdout is not None
-        self._write(problem)
-        with contextlib.suppress(EOFError, OSError, ValueError):
-            while True:
-                inbox.put((self, receive(self.process.stdout)))
-        self.kill()
-        self._close()
-        inbox.put((self, None))
-
-    def _close(self) -> None:
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+        self.send(pickled(message))
 
 
-def started(count: int) -> list[WorkerProcess]:
+def started(count: int) -> list[FormWorker]:
     """So many processes; none where there would be one only, or where none can be made."""
-    workers: list[WorkerProcess] = []
+    workers: list[FormWorker] = []
     with contextlib.suppress(OSError):
         for _ in range(count if count > 1 else 0):
-            workers.append(WorkerProcess())
+            workers.append(FormWorker())
     return workers
 
 
-def end(workers: Sequence[WorkerProcess]) -> None:
+def end(workers: Sequence[FormWorker]) -> None:
     """End processes, whatever they do."""
     for worker in workers:
         worker.kill()
     for worker in workers:
-        worker.gone()
+        worker.end()
 
 
 class SideBySide:
     """Tasks in worker processes."""
 
-    def __init__(self, here: Here, workers: list[WorkerProcess]) -> None:
+    def __init__(self, here: Here, workers: list[FormWorker]) -> None:
         """`here` does what is quick until the first of them is there, and all if all are lost."""
         self._here, self.workers = here, list(workers)
         self._inbox: Inbox = queue.SimpleQueue()
@@ -202,7 +156,7 @@ class SideBySide:
     def close(self) -> None:
         end(self.workers)
 
-    def _idle(self, planner: str = "") -> WorkerProcess | None:
+    def _idle(self, planner: str = "") -> FormWorker | None:
         """A worker that has nothing to do; one that knows the planner, if there is one."""
         idle = [worker for worker in self.workers if worker.ready and worker.task is None]
         return next((w for w in idle if planner in w.planners), next(iter(idle), None))
@@ -214,7 +168,7 @@ class SideBySide:
             while True:
                 self._hear(*self._inbox.get_nowait())
 
-    def _hear(self, worker: WorkerProcess, message: Any) -> None:
+    def _hear(self, worker: FormWorker, message: Any) -> None:
         match message:
             case Ready():
                 worker.ready = True
@@ -231,23 +185,20 @@ class SideBySide:
             case None:
                 self._lost(worker)
 
-    def _lost(self, worker: WorkerProcess) -> None:
+    def _lost(self, worker: FormWorker) -> None:
         """A worker has ended: its task is lost, and another worker takes its place."""
         self.workers.remove(worker)
+        worker.end()
         if (task := worker.task) is not None:
             took_s = worker.spent_s
             if worker.too_late:
                 self._ended.append(Ended(task, None, given_up(took_s), took_s))
             else:
-                reason = f"its worker died ({_how(worker.process.returncode)})"
+                reason = f"its worker died ({exit_text(worker.returncode)})"
                 died = FormOutcome(task, self._here.problem.aim.floor, reason=reason, took_s=took_s)
                 self._ended.append(Ended(task, died))
         if worker.ready and self._restarts:
             self._restarts -= 1
             with contextlib.suppress(OSError):
-                self.workers.append(WorkerProcess())
+                self.workers.append(FormWorker())
                 self.workers[-1].give(self._problem, self._inbox)
-
-
-def _how(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"code {code}"

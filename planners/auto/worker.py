@@ -1,58 +1,118 @@
 """A worker process of `auto`: takes tasks, one after the other, and says what they give.
 
-It runs as `python -m planners.auto.worker`, so that nothing of the program that has started it is
-imported again, and ends when that goes away.
+Messages are pickled: both ends are of one version and one user, over pipes of their own.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
+import io
 import os
+import pickle
 import queue
-import signal
-import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from planners.auto.attempts import FormProblem, Key, Task, attempt
-from planners.auto.messages import (
-    Answered,
-    Beat,
-    DoTask,
-    End,
-    Ready,
-    Told,
-    pack,
-    pickled,
-    receive,
-    send,
-)
+from planners.auto.attempts import FormOutcome, FormProblem, Key, Task, attempt
+from planners.core.graph import Graph
+from planners.core.processes import NAME
 from planners.core.progress import Progress
 from planners.core.services import PLAN_WHOLE_TENSORS
+from planners.core.worker_process import MessageConnection
 
 EVERY_S = 0.1
-PDEATHSIG = 1
+GRAPH = "graph"
+
+
+class DoTask(NamedTuple):
+    """A task for a worker, and the best that is known."""
+
+    task: Task
+    to_beat: Key | None
+
+
+class Beat(NamedTuple):
+    """The best that is known is now this."""
+
+    key: Key
+
+
+class End(NamedTuple):
+    """A worker is to end what it does with the best that it has."""
+
+    number: int
+
+
+class Ready(NamedTuple):
+    """A worker can be asked."""
+
+
+class Told(NamedTuple):
+    """What a task reports."""
+
+    task: Task
+    stage: str
+
+
+class Answered(NamedTuple):
+    """A task's outcome; the plan, pickled, where it is better than the best known."""
+
+    outcome: FormOutcome
+    plan: bytes | None
+
+
+def pickled(message: Any) -> bytes:
+    """A message as it is sent."""
+    return pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+
+
+class _Packer(pickle.Pickler):
+    """Pickles a plan without the graph that both ends have."""
+
+    def __init__(self, file: IO[bytes], graph: Graph) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._graph = graph
+
+    def persistent_id(self, value: Any) -> str | None:
+        return GRAPH if value is self._graph else None
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file: IO[bytes], graph: Graph) -> None:
+        super().__init__(file)
+        self._graph = graph
+
+    def persistent_load(self, name: Any) -> Graph:
+        return self._graph
+
+
+def pack(value: Any, problem: FormProblem) -> bytes:
+    """A value without the problem's graph."""
+    file = io.BytesIO()
+    _Packer(file, problem.graph).dump(value)
+    return file.getvalue()
+
+
+def unpack(data: bytes, problem: FormProblem) -> Any:
+    """The value, with the problem's graph."""
+    return _Unpacker(io.BytesIO(data), problem.graph).load()
 
 
 class WorkerDesk:
-    """What a worker knows: its pipes, its task, the best of all workers."""
+    """What a worker knows: whom it works for, its tasks, the best of all workers."""
 
-    def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
-        self._in, self._out = incoming, outgoing
+    def __init__(self, connection: MessageConnection) -> None:
+        self._connection = connection
         self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self._best: Key | None = None
         self._to_end: set[int] = set()
-        self._saying = threading.Lock()
 
     def serve(self) -> None:
         """Work for ever."""
         PLAN_WHOLE_TENSORS.function()  # Most tasks need it, and their time is for planning.
-        problem: FormProblem = receive(self._in)
-        threading.Thread(target=self._listen, daemon=True).start()
+        problem: FormProblem = pickle.loads(self._connection.receive())
+        self._connection.listen(self._take)
         self._say(Ready())
         while True:
             task = self._tasks.get()
@@ -66,24 +126,20 @@ class WorkerDesk:
                     outcome = replace(outcome, value=None, offchip_bytes=None, reason=told)
             self._say(Answered(outcome, packed))
 
-    def _listen(self) -> None:
-        """Take in what is said, whatever is being done; end where nobody is there any more."""
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                match receive(self._in):
-                    case DoTask(task, best):
-                        self._best = best
-                        self._to_end.discard(task.number)
-                        self._tasks.put(task)
-                    case Beat(key):
-                        self._best = key
-                    case End(number):
-                        self._to_end.add(number)
-        os._exit(0)
+    def _take(self, data: bytes) -> None:
+        """Take in what is said, whatever is being done."""
+        match pickle.loads(data):
+            case DoTask(task, best):
+                self._best = best
+                self._to_end.discard(task.number)
+                self._tasks.put(task)
+            case Beat(key):
+                self._best = key
+            case End(number):
+                self._to_end.add(number)
 
     def _say(self, message: Any) -> None:
-        with self._saying:  # a solver may report from a thread of its own
-            send(self._out, pickled(message))
+        self._connection.send(pickled(message))
 
     def _teller(self, task: Task) -> Callable[[Progress], bool]:
         at_s, stage = 0.0, ""
@@ -99,23 +155,7 @@ class WorkerDesk:
         return tell
 
 
-def main() -> None:
-    """Keep the real standard output for messages: solvers print to descriptor 1 as they please."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who has started it is asked to stop
-    _end_with_parent()
-    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    with contextlib.suppress(EOFError, OSError):
-        WorkerDesk(incoming, outgoing).serve()
-
-
-def _end_with_parent() -> None:
-    """Where the system can: end at once when the parent is gone, however busy a solver is."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PDEATHSIG, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    main()
+def main(connection: MessageConnection) -> None:
+    """Work for the process at the other end, in this process alone."""
+    os.environ[NAME] = "1"
+    WorkerDesk(connection).serve()

@@ -148,8 +148,16 @@ def sweep(
     writer = None if out is None else table_writer(out)
     graphs = [load(name, shape, granularity, width, fold_padding) for name in models]
     given = options | {"weights": weights_given(parameters, weights)}
-    done = count(1)
-    with Reporter("sweeping") as reporter, workers(jobs, scheduler) as executor:
+    done, reporter = count(1), Reporter("sweeping")
+
+    def tell(row: dict[str, Any]) -> None:
+        """Say how far it is; a sweep that is asked to stop has no row after this one."""
+        facts = f"{row['model']} {row['planner']} {row['budget']} {row['status']}"
+        reporter.say(f"{next(done)} done, {facts}")
+        if reporter.stop:
+            raise KeyboardInterrupt
+
+    with reporter, workers(jobs, scheduler) as executor:
         table = sp.sweep(
             graphs,
             [name.strip() for name in planners.split(",")],
@@ -160,10 +168,7 @@ def sweep(
             resume=resume,
             plans=plans,
             timeout=timeout,
-            on_row=lambda row: reporter.say(
-                f"{next(done)} done, {row['model']} {row['planner']} {row['budget']} "
-                f"{row['status']}"
-            ),
+            on_row=tell,
             **given,
         )
     if writer is not None:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.jobs import process
 from app.jobs.desk import Desk
 from app.jobs.handlers.planning import budgets
 from app.jobs.handlers.sweep import make_plan, point
@@ -28,6 +26,7 @@ from app.session.first import first_shown
 from app.session.models import Models
 from app.session.session import Session
 from app.session.sweeping import sweep_budgets
+from planners.core import worker_process
 from tests.app.networks import beginning
 from tests.app.nursery import Nursery
 from tests.ilp_here import ilp_here
@@ -48,7 +47,7 @@ def small_first_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 def usual_first() -> dict[str, Any]:
     """What is stored of a first page, of the usual problem."""
-    problem, desk = Models().request(), Desk(StringIO())
+    problem, desk = Models().request(), Desk(lambda line: None)
     graph = desk.graph(problem)
     named = budgets(desk, graph, problem["weights"])
     points = []
@@ -82,11 +81,11 @@ def drawn(fused: Shown) -> Shown:
 @pytest.fixture(scope="session", autouse=True)
 def nursery() -> Iterator[None]:
     """Workers are copies of one process, where a test does not ask for `true_workers`."""
-    made, kept = Nursery(), process.subprocess
+    made, kept = Nursery(), worker_process.subprocess
     quick = SimpleNamespace(Popen=made.popen, PIPE=kept.PIPE)
-    process.subprocess = quick  # type: ignore[misc,assignment]
+    worker_process.subprocess = quick  # type: ignore[misc,assignment]
     yield
-    process.subprocess = kept  # type: ignore[misc]
+    worker_process.subprocess = kept  # type: ignore[misc]
     made.close()
 
 
@@ -108,7 +107,7 @@ def solver_here() -> Iterator[None]:
 @pytest.fixture
 def true_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers begin as the server has them begin."""
-    monkeypatch.setattr(process, "subprocess", subprocess)
+    monkeypatch.setattr(worker_process, "subprocess", subprocess)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 BEGUN = struct.Struct("=q")
@@ -26,15 +26,15 @@ MOST = 2**17
 class Copied:
     """A worker's process as `subprocess.Popen` shows it: id, pipes, and its end."""
 
-    def __init__(self, nursery: Nursery, environment: Mapping[str, str]) -> None:
+    def __init__(self, nursery: Nursery, code: str, environment: Mapping[str, str]) -> None:
         there, stdin = os.pipe()
         stdout, said = os.pipe()
         self._ends, told = os.pipe()
-        nursery.ask(environment, [there, said, told])
+        nursery.ask(code, environment, [there, said, told])
         for end in (there, said, told):
             os.close(end)
-        self.stdin = os.fdopen(stdin, "w", encoding="utf-8")
-        self.stdout = os.fdopen(stdout, encoding="utf-8")
+        self.stdin = os.fdopen(stdin, "wb")
+        self.stdout = os.fdopen(stdout, "rb")
         self.pid = self._told()
         self.returncode: int | None = None
         self._lock = threading.Lock()
@@ -65,16 +65,16 @@ class Nursery:
         )
         other.close()
 
-    def ask(self, environment: Mapping[str, str], pipes: list[int]) -> None:
+    def ask(self, code: str, environment: Mapping[str, str], pipes: list[int]) -> None:
         """Have a worker begin with these as its input, its output, and who is told of its end."""
         with self._lock:
-            socket.send_fds(self._line, [json.dumps(dict(environment)).encode()], pipes)
+            socket.send_fds(self._line, [json.dumps([code, dict(environment)]).encode()], pipes)
 
     def popen(self, command: list[str], **how: Any) -> Any:
-        """As `subprocess.Popen` does for `app.jobs.process`."""
-        if command != [sys.executable, "-m", "app.jobs.worker"]:
+        """As `subprocess.Popen` does for `planners.core.worker_process`."""
+        if "app.jobs.worker:main" not in command[-1]:
             return subprocess.Popen(command, **how)
-        return Copied(self, how["env"])
+        return Copied(self, command[-1], how["env"])
 
     def close(self) -> None:
         self._line.close()
@@ -89,7 +89,7 @@ def serve(line: socket.socket) -> None:
             return
         if os.fork() == 0:
             line.close()
-            keep(json.loads(data), *pipes)
+            keep(*json.loads(data), *pipes)
         for pipe in pipes:
             os.close(pipe)
         with contextlib.suppress(ChildProcessError):
@@ -97,21 +97,21 @@ def serve(line: socket.socket) -> None:
                 """Who has kept a worker until its end."""
 
 
-def keep(environment: dict[str, str], there: int, said: int, told: int) -> None:
+def keep(code: str, environment: dict[str, str], there: int, said: int, told: int) -> None:
     """Have a worker begin, and tell how it ends."""
     worker = os.fork()
     if worker == 0:
-        begin(environment, there, said, told)
+        begin(code, environment, there, said, told)
     for pipe in (there, said):
         os.close(pipe)
-    code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+    ended = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
     with contextlib.suppress(OSError):
-        os.write(told, BEGUN.pack(code))
+        os.write(told, BEGUN.pack(ended))
     os._exit(0)
 
 
-def begin(environment: dict[str, str], there: int, said: int, told: int) -> None:
-    """Be a worker: all that `Popen` would have set, then its `main`."""
+def begin(code: str, environment: dict[str, str], there: int, said: int, told: int) -> None:
+    """Be a worker: all that `Popen` would have set, then the code of its command."""
     os.setsid()
     os.write(told, BEGUN.pack(os.getpid()))
     os.close(told)
@@ -122,16 +122,16 @@ def begin(environment: dict[str, str], there: int, said: int, told: int) -> None
     os.environ.update(environment)
     paths = environment.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [path for path in paths if path not in sys.path]
-    code = 1
+    failed = 1
     try:
-        ready()()
-        code = 0
+        exec(code)
+        failed = 0
     finally:
-        os._exit(code)
+        os._exit(failed)
 
 
-def ready() -> Callable[[], None]:
-    """A worker's `main`, with all imported that nearly every worker needs."""
+def get_ready() -> None:
+    """Import all that nearly every worker needs."""
     from app.jobs import worker
     from app.jobs.protocol import HANDLERS
     from planners.core.registry import OURS, planners
@@ -143,12 +143,11 @@ def ready() -> Callable[[], None]:
         planners()[name].function()
     planners.cache_clear()  # A copy finds those of its own path.
     worker.versions()
-    return worker.main
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ready()
+    get_ready()
     serve(socket.socket(fileno=int(sys.argv[1])))
 
 

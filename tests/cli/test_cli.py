@@ -132,6 +132,20 @@ def test_sweep_writes_one_row_a_plan(spillway: Any, tmp_path: Path) -> None:
     assert len(out.read_text().splitlines()) == 7
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_sweep_that_is_asked_to_stop_ends_after_a_row(
+    spillway: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    """What is done stays done."""
+    kept = tmp_path / "rows.jsonl"
+    monkeypatch.setattr(Reporter, "say", lambda self, text: signal.raise_signal(signal.SIGINT))
+    asked = ("sweep", "squeezenet1_1", "--budgets", "MR,MP", "--jobs", jobs, "--resume", kept)
+    found = spillway(*asked)
+    assert found.code == 130
+    assert found.err.endswith("interrupted\n")
+    assert len(kept.read_text().splitlines()) == 1
+
+
 def test_models_with_spaces_or_commas(tmp_path: Path) -> None:
     file = tmp_path / "a,b.onnx"
     file.touch()

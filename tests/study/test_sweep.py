@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -131,7 +131,7 @@ def test_of_workers_that_are_pools_of_their_own_only_the_job_that_kills_one_fail
         killing = [workers.submit(_killed) for _ in range(2)]
         found = sp.sweep(graphs, budgets=["MR", "MP"], executor=workers)
         for each in killing:
-            with pytest.raises(BrokenExecutor):
+            with pytest.raises(BrokenExecutor, match=r"its worker process died \(signal 9\)"):
                 each.result()
         assert workers.submit(pow, 2, exp=5).result() == 32
     assert "failed" not in set(found["status"])
@@ -144,6 +144,48 @@ def test_a_process_that_is_killed_while_it_has_nothing_to_do_is_replaced() -> No
         with contextlib.suppress(BrokenExecutor):  # Its death may not be noticed yet.
             workers.submit(os.getpid).result()
         assert workers.submit(os.getpid).result() != idle
+
+
+def _cannot_leave() -> Any:
+    return lambda: None
+
+
+def _fails_with_what_cannot_leave() -> None:
+    raise ValueError("of a worker", lambda: None)
+
+
+def test_what_cannot_leave_a_process_costs_its_job_and_nothing_else() -> None:
+    with WorkerProcesses(1) as workers:
+        first = workers.submit(os.getpid).result()
+        with pytest.raises(Exception, match="_cannot_leave"):
+            workers.submit(_cannot_leave).result()
+        with pytest.raises(RuntimeError, match="ValueError: .*of a worker"):
+            workers.submit(_fails_with_what_cannot_leave).result()
+        with pytest.raises(ZeroDivisionError) as failed:
+            workers.submit(divmod, 1, 0).result()
+        assert "In a worker process" in failed.value.__notes__[0]
+        assert workers.submit(os.getpid).result() == first
+
+
+def test_an_error_beside_workers_ends_what_they_do() -> None:
+    began = time.monotonic()
+    workers = WorkerProcesses(1)
+
+    def begin_and_fail() -> None:
+        with workers:
+            futures.extend(workers.submit(time.sleep, 600) for _ in range(2))
+            while not futures[0].running():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    futures: list[Future[None]] = []
+    with pytest.raises(KeyboardInterrupt):
+        begin_and_fail()
+    running, queued = futures
+    assert time.monotonic() - began < 300
+    assert queued.cancelled()
+    with pytest.raises(BrokenExecutor):
+        running.result()
 
 
 @pytest.fixture

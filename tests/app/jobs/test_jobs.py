@@ -20,6 +20,7 @@ from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.model.state import ProblemFields
 from planners.core.weights import weights_of
+from tests.alive import alive
 
 PROBLEM = {
     "model": "squeezenet1_1",
@@ -40,15 +41,6 @@ def collect(job: PoolJob, until: Callable[..., None]) -> list[Answer]:
     found: list[Answer] = []
     until(lambda: found.extend(job.drain()) or job.state == "ended")
     return [*found, *job.drain()]
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended but is not yet reaped does not."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.usefixtures("true_workers")

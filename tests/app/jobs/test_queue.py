@@ -13,9 +13,11 @@ import pytest
 
 from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Request
-from app.model.memory import LIMIT_NAME, describe_death, group_bytes, machine_bytes, worker_limit
+from app.model.memory import LIMIT_NAME, describe_death, machine_bytes, worker_limit
 from app.session.planning import waiting_line
-from tests.app.jobs.test_jobs import PROBLEM, alive, collect
+from planners.core.worker_process import group_bytes
+from tests.alive import alive
+from tests.app.jobs.test_jobs import PROBLEM, collect
 
 SLOW = {**PROBLEM, "planner": "slow", "time_limit": 600}
 GREEDY = {**PROBLEM, "planner": "greedy"}

@@ -53,7 +53,7 @@ def planned(problem: ProblemFields, text: str = "") -> Shown:
     session.problem.param.update(**problem.values_by_name())
     if text:
         session.uploads.texts[problem.model] = text
-    request, desk = session.request(), Desk(io.StringIO())
+    request, desk = session.request(), Desk(lambda line: None)
     plan = make_plan(desk, desk.graph(request), request, request["budget"])
     return seen_of(plan).shown
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
 from app.jobs.desk import Desk
@@ -54,9 +53,9 @@ def test_theirs_and_the_better_one(visitor: Session, until: Any) -> None:  # noq
 
 
 def test_what_the_peak_is_made_of_is_said_before_what_lowers_it(shown: Shown) -> None:
-    out = StringIO()
-    run_blame(Desk(out), Request("blame", more={"packed": shown.packed_text}))
-    answers = [read_line(line)[1] for line in out.getvalue().splitlines()]
+    lines: list[bytes] = []
+    run_blame(Desk(lines.append), Request("blame", more={"packed": shown.packed_text}))
+    answers = [read_line(line)[1] for line in lines]
     first, last = [answer.data for answer in answers if answer.name == "blame"]
     assert first["tensors"]
     assert first["planning"]

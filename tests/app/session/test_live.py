@@ -151,7 +151,7 @@ def test_jobs_of_one_home_run_in_one_process(pool: WorkerPool, until: Any) -> No
     for kind in ("reach", "preview", "preview"):
         job = pool.submit(Request(kind, problem, {"budget_bytes": 2**20}, home=home))
         until(lambda job=job: job.state == "ended")
-        seen.add(tuple(w.process.pid for w in pool._workers if home in w.homes))
+        seen.add(tuple(w.pid for w in pool._workers if home in w.homes))
     assert len(seen) == 1
     assert len(seen.pop()) == 1
     other = pool.submit(Request("budgets", {**problem, "planner": "cosma"}))
