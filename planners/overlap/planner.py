@@ -123,7 +123,10 @@ def plan(
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
     if effort(graph, layout) > most_in_time(clock) and chosen.objective != "latency":
-        layout = _coarser(request, offer).layout()
+        coarser = _coarser(request, offer)
+        layout = coarser.layout()
+        if coarser is not offer:  # A point of the front that is told, too.
+            offers = sorted([*offers, coarser], key=lambda o: (o.extra_macs, -o.ram_bytes))
     refuse_too_long(instructions(graph, layout), REMEDY)
     return finished(request, layout, offer.bound_bytes, offers)
 

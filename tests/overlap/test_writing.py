@@ -34,6 +34,10 @@ def test_a_long_program_is_written_in_rows_where_these_fit(monkeypatch: pytest.M
     assert coarse.claims.status == "feasible"
     assert coarse.claims.peak_bytes <= coarse.budget_bytes
     assert any("the time limit" in note for note in coarse.notes)
+    sp.check(coarse)
+    assert coarse.details.pool is not None
+    least = min(point.ram_bytes for point in coarse.details.pool.front)
+    assert least <= fine.claims.objective_bytes  # It says what less memory there is.
 
 
 def test_the_least_memory_in_rows_where_segments_are_more_than_are_written(
