@@ -26,10 +26,10 @@ from planners.auto.attempts import FormProblem, Task, attempt
 from planners.auto.forms import forms
 from planners.core.errors import SpillwayError
 from planners.core.floors import ProblemFloors
+from planners.core.objective import Objective
 from planners.core.registry import planner
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, LEFT_OUT, WEIGHTS
-from planners.simulator.aim import Aim
 from planners.study.budgets import resolve_budget
 
 NETWORKS = ("squeezenet1_1", "mobilenet_v2", "resnet18", "googlenet")
@@ -61,7 +61,7 @@ def best_alone(problem: FormProblem, limit_s: float) -> Alone:
     weights = problem.aim.floors.weights
     asked = [
         form
-        for form in forms(problem.aim.objective, weights)
+        for form in forms(problem.aim.name, weights)
         if not (planner(form.planner).cannot(weights) or form.least)
     ]
     found: list[tuple[float, str]] = []
@@ -98,7 +98,7 @@ def cell(
     )
     took_s = time.perf_counter() - began
     problem = FormProblem(
-        graph, machine, size, Aim(objective, ProblemFloors(graph, machine, weights))
+        graph, machine, size, Objective(objective, ProblemFloors(graph, machine, weights))
     )
     best = made.details.best
     assert best is not None

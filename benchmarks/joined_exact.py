@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import planners as sp
 from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
+from planners.core.objective import Objective
 from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
@@ -44,7 +45,6 @@ from planners.joined.pool import RoomyBlocks
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import Spilled, Stretch, joined_steps
 from planners.overlap.search.chain import ChainWay, splits
-from planners.simulator.aim import Aim
 from tests.random_modules import random_case
 
 MOST_OPERATORS, MOST_SEQUENCES = 6, 4000
@@ -116,12 +116,12 @@ class KnownGroups:
 
 
 def enumerated(
-    graph: sp.Graph, machine: sp.Machine, budget: int, aim: Aim, limit_s: float
+    graph: sp.Graph, machine: sp.Machine, budget: int, aim: Objective, limit_s: float
 ) -> float | None:
     """The best value of all programs; None where there is none, or they are too many."""
     clock = Clock(limit_s)
-    options = JoinedOptions(objective=aim.objective, others=False, weights=COUNTED)
-    first = JoinedBuilder(graph, machine, budget, aim.objective, Clock(3600.0))
+    options = JoinedOptions(objective=aim.name, others=False, weights=COUNTED)
+    first = JoinedBuilder(graph, machine, budget, aim.name, Clock(3600.0))
     best: float | None = None
     builders = [builder for builder in (first, first.in_other_order()) if builder is not None]
     for builder, share in product(builders, SLICES):
@@ -204,7 +204,7 @@ def main() -> None:
             machine = with_scratchpad(load_machine("npu_ideal"), budget)
             for objective, found in ratios.items():
                 known.clear()
-                aim = Aim(objective, ProblemFloors(graph, machine, COUNTED), budget)
+                aim = Objective(objective, ProblemFloors(graph, machine, COUNTED), budget)
                 plan = sp.plan(
                     graph, "joined", budget, objective=objective, weights=COUNTED, others=False,
                     time_limit=chosen.limit,

@@ -18,8 +18,8 @@ from typing import Any
 import planners as sp
 from planners.core.floors import ProblemFloors
 from planners.core.machine import MemoryLevel, load_machine
+from planners.core.objective import Objective
 from planners.core.weights import COUNTED
-from planners.simulator.aim import Aim
 
 CELLS = (
     "mobilenet_v2:262144 resnet18:262144 googlenet:524288 efficientnet_b0:262144 "
@@ -47,12 +47,12 @@ def machine_of(behind_bytes: int) -> sp.Machine:
 
 
 def value(
-    graph: sp.Graph, planner: str, budget: int, machine: sp.Machine, aim: Aim, limit_s: float
+    graph: sp.Graph, planner: str, budget: int, machine: sp.Machine, aim: Objective, limit_s: float
 ) -> float | None:
     """Milliseconds or MB of a plan; None where there is none."""
     options: dict[str, Any] = {"weights": COUNTED}
     if planner == "joined":
-        options |= {"others": False, "objective": aim.objective}
+        options |= {"others": False, "objective": aim.name}
     try:
         plan = sp.plan(graph, planner, budget, machine, limit_s, **options)
     except sp.SpillwayError:
@@ -74,7 +74,7 @@ def main() -> None:
     for cell in chosen.cells:
         name, _, size = cell.rpartition(":")
         graph, budget = sp.load(name), int(size)
-        aim = Aim(chosen.objective, ProblemFloors(graph, machine, COUNTED), budget)
+        aim = Objective(chosen.objective, ProblemFloors(graph, machine, COUNTED), budget)
         args = aim, chosen.limit
         value(graph, "joined", budget, alone, *args)  # What is known after it.
         found = {

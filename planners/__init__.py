@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from planners.core.version import __version__
     from planners.simulator.check import CheckReport
     from planners.simulator.claimed import check
-    from planners.simulator.ground.interval import Interval
-    from planners.simulator.ground.residency import Residency
+    from planners.simulator.records.interval import Interval
+    from planners.simulator.records.residency import Residency
     from planners.simulator.simulate import Trace
     from planners.study.budgets import Budgets, budgets
     from planners.study.sweep import even_budgets, summary, sweep
@@ -67,7 +67,7 @@ PLACES = {
     "Claims": "planners.core.plan",
     "Graph": "planners.core.graph",
     "ImportFailed": "planners.core.errors",
-    "Interval": "planners.simulator.ground.interval",
+    "Interval": "planners.simulator.records.interval",
     "InvalidPlan": "planners.core.errors",
     "NoPlanFound": "planners.core.errors",
     "Machine": "planners.core.machine",
@@ -75,7 +75,7 @@ PLACES = {
     "Plan": "planners.core.plan",
     "PlannerInfo": "planners.core.registry",
     "Progress": "planners.core.progress",
-    "Residency": "planners.simulator.ground.residency",
+    "Residency": "planners.simulator.records.residency",
     "SpillwayError": "planners.core.errors",
     "Tensor": "planners.core.graph",
     "Trace": "planners.simulator.simulate",

@@ -13,7 +13,7 @@ from app.model.units import seconds_text
 from app.stories.why import cause_text
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
 from planners.core.program import Compute
-from planners.simulator.ground.interval_columns import columns_of_intervals
+from planners.simulator.records.interval_columns import columns_of_intervals
 
 MOST = 1500  # bars at once: with more, those thinner than a line are drawn together
 ENDS_IN_SIGHT = 900  # what is closer than this part of the window cannot be distinguished

@@ -9,7 +9,7 @@ import numpy as np
 import planners as sp
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
-from planners.simulator.ground.interval_columns import CAUSES, IntervalColumns
+from planners.simulator.records.interval_columns import CAUSES, IntervalColumns
 
 
 def bundled_intervals(times: IntervalColumns, place: Numbers) -> Iterator[sp.Interval]:

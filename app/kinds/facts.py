@@ -14,7 +14,7 @@ from app.model.units import seconds_text
 from planners.core.tables.making import table_of
 from planners.core.tables.table import LOAD, STORE
 from planners.core.units import format_bytes
-from planners.simulator.ground.interval_columns import columns_of_intervals
+from planners.simulator.records.interval_columns import columns_of_intervals
 
 ROOM = 38
 """Letters in a row of the panel, roughly."""

@@ -23,7 +23,7 @@ from app.stories.whole import whole_story
 from planners.core.colours import STAYS
 from planners.core.floors import latency_floor_s
 from planners.core.units import format_bytes
-from planners.simulator.ground.interval_columns import columns_of_intervals
+from planners.simulator.records.interval_columns import columns_of_intervals
 
 SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
 OWED = "compulsory: each input loaded once, each output stored once"

@@ -24,8 +24,8 @@ from app.model.waits import Stage, stages_of
 from planners.core.program import Instruction
 from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
-from planners.simulator.ground.interval_columns import HeldIntervals, columns_of_intervals
-from planners.simulator.ground.stay_columns import ENDINGS, StayColumns, columns_of_stays
+from planners.simulator.records.interval_columns import HeldIntervals, columns_of_intervals
+from planners.simulator.records.stay_columns import ENDINGS, StayColumns, columns_of_stays
 from planners.simulator.simulate import traced
 
 STEPS_HELD = 4

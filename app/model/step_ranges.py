@@ -10,7 +10,7 @@ import numpy as np
 from app.model.checked_plan import Shown
 from planners.core.tables.making import table_of
 from planners.core.tables.table import LOAD, STORE
-from planners.simulator.ground.interval_columns import columns_of_intervals
+from planners.simulator.records.interval_columns import columns_of_intervals
 
 STEPS = re.compile(r"steps:(\d+)-(\d+)")
 

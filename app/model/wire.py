@@ -15,12 +15,12 @@ import planners as sp
 from app.model.checked_plan import Shown
 from app.model.columns_text import columns_read, columns_text
 from app.model.packing import unpacked
-from planners.simulator.ground.interval_columns import (
+from planners.simulator.records.interval_columns import (
     HeldIntervals,
     IntervalColumns,
     columns_of_intervals,
 )
-from planners.simulator.ground.stay_columns import HeldStays, StayColumns
+from planners.simulator.records.stay_columns import HeldStays, StayColumns
 
 TOTALS = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
 REPORT = (*TOTALS, "extent_bytes", "macs", "instructions", "occupancy")

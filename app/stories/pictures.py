@@ -8,7 +8,7 @@ import planners as sp
 from app.model.checked_plan import Shown
 from app.model.units import seconds_text
 from planners.core.units import format_bytes
-from planners.simulator.ground.interval_columns import columns_of_intervals
+from planners.simulator.records.interval_columns import columns_of_intervals
 
 NAMED = 3
 

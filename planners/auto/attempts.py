@@ -11,11 +11,11 @@ from planners.auto.forms import Form
 from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError
 from planners.core.graph import Graph
 from planners.core.machine import Machine
+from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.progress import ProgressCallback, now
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
-from planners.simulator.aim import Aim
 from planners.simulator.check import require_valid
 from planners.simulator.simulate import simulate
 from planners.simulator.spread import with_engines
@@ -33,7 +33,7 @@ class FormProblem(NamedTuple):
     graph: Graph
     machine: Machine
     budget_bytes: int
-    aim: Aim
+    aim: Objective
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The whole method, in the order in which it decides:
 
 1. `forms` are the planners with options that serve the objective, quick ones first; those that
    cannot have weights as they are asked are named with the reason, and not asked.
-2. `planners.simulator.aim` says what a plan is worth, and at best by the floor of the problem and
+2. `planners.core.objective` says what a plan is worth, and at best by the floor of the problem and
    the bytes that it moves; `bounds`, what the plans of a form are worth at best.
 3. `race` says who is next and for how long, in rounds; more time goes where something can be won.
 4. `lanes` is where forms are asked: here, one after the other, or `side_by_side` in processes
@@ -28,12 +28,12 @@ from planners.core.errors import BadInput
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine
+from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.processes import processes
 from planners.core.progress import Clock, Progress, ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
-from planners.simulator.aim import Aim
 
 LEAST_S = 0.5
 """Where no more time is left the others are asked all the same, for so long."""
@@ -124,7 +124,7 @@ def _best(
     but: Collection[str],
 ) -> Plan:
     """The best plan, with what it won against."""
-    aim = Aim(chosen.objective, ProblemFloors(graph, machine, chosen.weights), budget_bytes)
+    aim = Objective(chosen.objective, ProblemFloors(graph, machine, chosen.weights), budget_bytes)
     every = [form for form in forms(chosen.objective, chosen.weights) if form.planner not in but]
     asked, apart = _of_the_problem(every, chosen.weights)
     race = Race(asked, aim, chosen.time_limit, max(1, len(workers)))

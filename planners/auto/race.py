@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from planners.auto.attempts import FormOutcome, Key, Task
 from planners.auto.forms import Form
-from planners.simulator.aim import Aim
+from planners.core.objective import Objective
 
 LEAST_S = 0.5
 """A form with less time than this is not begun."""
@@ -102,7 +102,9 @@ class Runner:
 class Race:
     """All forms of a problem, and the best of their outcomes."""
 
-    def __init__(self, forms: Sequence[Form], aim: Aim, limit_s: float, lanes: int = 1) -> None:
+    def __init__(
+        self, forms: Sequence[Form], aim: Objective, limit_s: float, lanes: int = 1
+    ) -> None:
         self.aim, self.lanes = aim, lanes
         self.runners = [Runner(form, bound=aim.floor) for form in forms]
         self.best: FormOutcome | None = None

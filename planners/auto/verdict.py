@@ -27,14 +27,14 @@ def with_verdict(plan: Plan, race: Race, apart: Sequence[Apart], stopped: bool) 
     aim, best = race.aim, race.best
     assert best is not None
     found = BestOfForms(
-        objective=aim.objective,
+        objective=aim.name,
         value=best.key[0],
         floor=aim.floor,
         proven=race.proven,
         forms=len(race.runners),
         by_clock=race.by_clock or stopped,
     )
-    rows = [_row_apart(one, aim.objective) for one in apart]
+    rows = [_row_apart(one, aim.name) for one in apart]
     rows += [_row(runner, race) for runner in race.runners]
     labels = [one.form.label for one in apart] + [one.form.label for one in race.runners]
     notes = (*plan.notes, *_notes(plan, race, rows, labels, found))
@@ -59,7 +59,7 @@ def _row(runner: Runner, race: Race) -> TriedPlanner:
     return TriedPlanner(
         planner=runner.form.planner,
         options=runner.form.told_options,
-        objective=race.aim.objective,
+        objective=race.aim.name,
         value=outcome.value if outcome else None,
         status=outcome.status if outcome else "none",
         offchip_bytes=outcome.offchip_bytes if outcome else None,
@@ -85,7 +85,7 @@ def _notes(
     aim, best = race.aim, race.best
     assert best is not None
     won = (
-        f"{AUTO}: {best.task.form.label} has the least {aim.objective}, "
+        f"{AUTO}: {best.task.form.label} has the least {aim.name}, "
         f"{format_quantity(found.value, aim.unit)}, of {len(rows)} ways to plan"
     )
     lines = [won, f"{AUTO}: {_proof(plan, race, found)}", f"{AUTO}: {_clock(found)}"]

@@ -18,7 +18,7 @@ from planners.core.graph import Graph
 from planners.core.plan import Plan
 from planners.core.program import Box, Compute, Load, Program
 from planners.simulator.check import replay
-from planners.simulator.ground.residency import Residency
+from planners.simulator.records.residency import Residency
 
 Kind = Literal["keep", "spill", "before", "fuse", "split"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

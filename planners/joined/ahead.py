@@ -19,7 +19,7 @@ from planners.core.loops import LoopedInstructions, first_step, items_of, size_o
 from planners.core.machine import Machine
 from planners.core.program import Item, Load, Memory, Program, Region, Release, Repeat
 from planners.core.progress import Clock, now
-from planners.simulator.ground.interval import Interval
+from planners.simulator.records.interval import Interval
 from planners.simulator.timing import schedule
 
 # ---- Room in memories behind the scratchpad: who lies where, from which item of a program to which

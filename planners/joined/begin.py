@@ -16,13 +16,13 @@ from planners.constraints.language import Wish, broken
 from planners.core.errors import BadInput, InvalidPlan
 from planners.core.kept_plans import kept_in
 from planners.core.machine import with_scratchpad
+from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.units import format_bytes
 from planners.core.weights import weights_of
 from planners.joined.judge import claimed
-from planners.simulator.aim import Aim
 from planners.simulator.check import require_valid
 from planners.simulator.memories import onchip_bytes
 from planners.simulator.simulate import simulate
@@ -44,7 +44,7 @@ class OtherPlan:
 
 
 def begun(
-    names: Sequence[str], aim: Aim, budget_bytes: int, wishes: Sequence[Wish], clock: Clock
+    names: Sequence[str], aim: Objective, budget_bytes: int, wishes: Sequence[Wish], clock: Clock
 ) -> OtherPlan | None:
     """The best of the plans in files and folders that keeps to the wishes; None without any.
 
@@ -76,7 +76,7 @@ def begun(
 
 
 def _read(
-    names: Sequence[str], aim: Aim, budget_bytes: int, clock: Clock
+    names: Sequence[str], aim: Objective, budget_bytes: int, clock: Clock
 ) -> Iterator[tuple[Path, Plan, bool]]:
     """The plans of the problem in files and folders, and whether a folder keeps them."""
     for path, kept in _files(names, aim, budget_bytes):
@@ -89,7 +89,7 @@ def _read(
             yield path, plan, kept
 
 
-def _files(names: Sequence[str], aim: Aim, budget_bytes: int) -> Iterator[tuple[Path, bool]]:
+def _files(names: Sequence[str], aim: Objective, budget_bytes: int) -> Iterator[tuple[Path, bool]]:
     """The files that are named, and those that a folder keeps of the graph (True)."""
     for name in names:
         path = Path(name)
@@ -109,7 +109,7 @@ def _loaded(path: Path) -> Plan:
         raise BadInput(told if str(path) in told else f"begin: {path}: {told}") from error
 
 
-def _other_problem(plan: Plan, aim: Aim, budget_bytes: int) -> str:
+def _other_problem(plan: Plan, aim: Objective, budget_bytes: int) -> str:
     """Which other problem the plan is for, in words; empty where it is of this one."""
     graph, machine = aim.floors.graph, with_scratchpad(aim.floors.machine, budget_bytes)
     weights = weights_of(plan.graph, plan.program) or aim.floors.weights
@@ -126,7 +126,7 @@ def _other_problem(plan: Plan, aim: Aim, budget_bytes: int) -> str:
     return ""
 
 
-def _of_the_budget(plan: Plan, aim: Aim, budget_bytes: int) -> Plan:
+def _of_the_budget(plan: Plan, aim: Objective, budget_bytes: int) -> Plan:
     """A plan of the problem, within the budget."""
     machine = with_scratchpad(aim.floors.machine, budget_bytes)
     return replace(plan, graph=aim.floors.graph, machine=machine, budget_bytes=budget_bytes)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from planners.constraints.language import Wish, broken
 from planners.core.machine import Machine
+from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.progress import Clock
@@ -21,7 +22,6 @@ from planners.joined.judge import Judged, claimed
 from planners.joined.nearer import nearer
 from planners.joined.stretches import known_s
 from planners.simulator.account import account
-from planners.simulator.aim import Aim
 from planners.simulator.moved import moved_bytes
 from planners.simulator.simulate import simulate
 
@@ -30,7 +30,7 @@ TIMED = 2.0
 
 
 def with_slower(
-    own: Judged, machine: Machine, aim: Aim, wishes: Sequence[Wish], clock: Clock
+    own: Judged, machine: Machine, aim: Objective, wishes: Sequence[Wish], clock: Clock
 ) -> Judged:
     """The best of a plan and of the same with slower memories of the machine in use, that keeps to
     the wishes as the plan does."""
@@ -44,7 +44,7 @@ def with_slower(
     return best
 
 
-def of_program(own: Judged, program: Program, machine: Machine, aim: Aim) -> Judged:
+def of_program(own: Judged, program: Program, machine: Machine, aim: Objective) -> Judged:
     """A plan with another program, of a machine with slower memories."""
     plan = replace(own.plan, machine=machine, program=program)
     moved = account(plan.graph, program)
@@ -61,13 +61,13 @@ def of_program(own: Judged, program: Program, machine: Machine, aim: Aim) -> Jud
     return replace(own, plan=plan, timed=trace, value=aim.value(plan, trace))
 
 
-def _programs(plan: Plan, machine: Machine, aim: Aim, clock: Clock) -> Iterator[Program]:
+def _programs(plan: Plan, machine: Machine, aim: Objective, clock: Clock) -> Iterator[Program]:
     """Programs that use slower memories in more and more ways, while there is time."""
     each_s = TIMED * known_s(plan.program)
     near, space = nearer(plan.graph, machine, plan.program)
     if space.taken:
         yield near
-    if aim.objective != "latency" or each_s > clock.left_s:
+    if aim.name != "latency" or each_s > clock.left_s:
         return
     yield AheadLoads(plan.graph, machine, near, space, clock).best()
     if near is not plan.program and each_s <= clock.left_s:

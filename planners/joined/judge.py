@@ -10,6 +10,7 @@ from planners.core.details import BestOfForms, Details, LatencyClaim
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.graph import Graph
 from planners.core.loops import items_of, size_of
+from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.registry import COSMA, JOINED
@@ -18,7 +19,6 @@ from planners.joined.build import JoinedBuilder, JoinedProgram
 from planners.joined.options import JoinedOptions
 from planners.joined.stretches import Stretch
 from planners.simulator.account import account
-from planners.simulator.aim import Aim
 from planners.simulator.check import figures
 from planners.simulator.simulate import Trace, simulate
 from planners.simulator.timing import schedule
@@ -28,7 +28,7 @@ from planners.simulator.timing import schedule
 SCOPE = "all plans of the problem"
 
 
-def claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
+def claimed(plan: Plan, trace: Trace | None, aim: Objective) -> Plan:
     """The plan with what is known of it by what is asked now, whatever its file claims."""
     moved = plan.claims.offchip_bytes
     bound = min(aim.floors.compulsory_bytes, moved)
@@ -37,10 +37,10 @@ def claimed(plan: Plan, trace: Trace | None, aim: Aim) -> Plan:
         moved, bound = plan.claims.objective_bytes, 0
         value = aim.value(plan, trace)
         met = not aim.better(aim.floor, value)
-        best = BestOfForms(aim.objective, value, aim.floor, met, forms=1)
-    if trace is not None and aim.objective == "latency":
+        best = BestOfForms(aim.name, value, aim.floor, met, forms=1)
+    if trace is not None and aim.name == "latency":
         latency = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)
-    proven = not latency.gap if latency else aim.objective == "traffic" and bound == moved
+    proven = not latency.gap if latency else aim.name == "traffic" and bound == moved
     claims = replace(
         plan.claims,
         status="optimal" if proven else "feasible",
@@ -83,7 +83,7 @@ class Judge:
     """Judges programs of one problem."""
 
     builder: JoinedBuilder
-    aim: Aim
+    aim: Objective
     chosen: JoinedOptions
 
     def better(self, one: Judged, other: Judged) -> bool:

@@ -24,7 +24,7 @@ from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
 from planners.joined.stretches import KEPT, SPILLED, How, Stretch, counted, joined_steps, known_s
 from planners.overlap.search.chain import ChainWay
-from planners.simulator.ground.interval_columns import columns_of_intervals
+from planners.simulator.records.interval_columns import columns_of_intervals
 
 PARTS = (1.0, 0.75, 0.5)
 """Of the pool, that ways may need."""

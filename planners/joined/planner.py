@@ -39,6 +39,7 @@ from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError, ref
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
+from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.problem import Problem
 from planners.core.progress import Clock, ProgressCallback
@@ -55,7 +56,6 @@ from planners.joined.local_search import LocalSearch
 from planners.joined.one_element import one_element
 from planners.joined.options import JoinedOptions
 from planners.joined.wishes import KNOWN, unmet
-from planners.simulator.aim import Aim
 from planners.simulator.simulate import simulate
 
 LEAST_S = 0.5
@@ -103,7 +103,7 @@ def plan(
     weights = instead_of(chosen.weights, HONOURED)
     request = Problem.of(graph, machine, budget_bytes, chosen, progress)
     clock = request.clock
-    aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
+    aim = Objective(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
     others = chosen.others and not wishes
     in_place = aim.floors.weights == IN_PLACE
     hopeless = None if machine.slower else one_element(graph, budget_bytes, in_place=in_place)
@@ -146,7 +146,7 @@ def plan(
     return _better(own, other, aim, clock)
 
 
-def _best(first: JoinedBuilder, aim: Aim, chosen: JoinedOptions) -> Judged | None:
+def _best(first: JoinedBuilder, aim: Objective, chosen: JoinedOptions) -> Judged | None:
     """The best of the joined programs in either order, and of those near it."""
     best, judge = None, Judge(first, aim, chosen)
     for builder in _in_orders(first):
@@ -214,7 +214,7 @@ def _claimed(plan: Plan, clock: Clock) -> Plan:
     return replace(plan, claims=claims, notes=notes)
 
 
-def _best_of_others(request: Problem[JoinedOptions], aim: Aim, bound_bytes: int) -> OtherPlan:
+def _best_of_others(request: Problem[JoinedOptions], aim: Objective, bound_bytes: int) -> OtherPlan:
     """The best plan of the other planners, in the time that is left. Raises `SpillwayError`.
 
     No plan of any planner needs less than `bound_bytes`.
@@ -226,9 +226,7 @@ def _best_of_others(request: Problem[JoinedOptions], aim: Aim, bound_bytes: int)
             options = {"weights": weights, "time_limit": max(LEAST_S, clock.left_s)}
             plan = find_planner(COSMA).plan(*problem, options, None)
         else:
-            plan = BEST_OF_PLANNERS.function()(
-                *problem, aim.objective, weights, clock, but=(JOINED,)
-            )
+            plan = BEST_OF_PLANNERS.function()(*problem, aim.name, weights, clock, but=(JOINED,))
     except SpillwayError as error:
         if type(error) is not BudgetTooSmall:
             raise
@@ -237,12 +235,12 @@ def _best_of_others(request: Problem[JoinedOptions], aim: Aim, bound_bytes: int)
     trace = simulate(plan) if aim.simulated else None
     value = aim.value(plan, trace)
     if machine.slower:  # What it claims is of its own aim.
-        best = BestOfForms(aim.objective, value, aim.floor, _met(value, aim), forms=2)
+        best = BestOfForms(aim.name, value, aim.floor, _met(value, aim), forms=2)
         plan = replace(plan, details=replace(plan.details, best=best))
     return OtherPlan(plan, value, f"{plan.planner}, the best of the other planners,")
 
 
-def _better(own: Judged | None, other: OtherPlan | None, aim: Aim, clock: Clock) -> Plan:
+def _better(own: Judged | None, other: OtherPlan | None, aim: Objective, clock: Clock) -> Plan:
     """The better of joined's own plan and of another; at least one is there."""
     if own is not None and (other is None or not aim.better(other.value, own.value)):
         told = () if other is None else (f"{other.words} has {_quantity(other.value, aim)}",)
@@ -255,10 +253,10 @@ def _better(own: Judged | None, other: OtherPlan | None, aim: Aim, clock: Clock)
     return replace(other.plan, notes=(*other.plan.notes, *told))
 
 
-def _met(value: float, aim: Aim) -> bool:
+def _met(value: float, aim: Objective) -> bool:
     """Whether no plan of the problem is better."""
     return not aim.better(aim.floor, value)
 
 
-def _quantity(value: float, aim: Aim) -> str:
-    return f"{format_quantity(value, aim.unit)} of {aim.objective}"
+def _quantity(value: float, aim: Objective) -> str:
+    return f"{format_quantity(value, aim.unit)} of {aim.name}"

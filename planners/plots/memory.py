@@ -25,7 +25,7 @@ from planners.plots.style import (
 )
 from planners.simulator.check import CheckReport
 from planners.simulator.claimed import check
-from planners.simulator.ground.stay_columns import (
+from planners.simulator.records.stay_columns import (
     ENDINGS,
     ORIGINS,
     StayColumns,

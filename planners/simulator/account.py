@@ -23,7 +23,7 @@ from planners.core.program import (
 )
 from planners.core.progress import Clock
 from planners.simulator.check import compulsory_bytes, known_figures
-from planners.simulator.ground.replayed import Counted, is_long
+from planners.simulator.records.replayed import Counted, is_long
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from planners.core.tables.table import TARGET, WRITE, Table
 from planners.simulator.columns.operands import Unsure
 from planners.simulator.columns.replay import Columns, ColumnsReplay
 from planners.simulator.columns.stays import FOREVER
-from planners.simulator.ground.replayed import Replayed
+from planners.simulator.records.replayed import Replayed
 from planners.simulator.state import Unfinished
 from planners.simulator.symbolic import Replay
 

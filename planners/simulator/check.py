@@ -21,10 +21,10 @@ from planners.core.plan import Plan
 from planners.core.program import AddressSpace, Box, Program
 from planners.core.progress import Progress, ProgressCallback
 from planners.core.units import format_bytes
-from planners.simulator.ground.replayed import Replayed, is_long
-from planners.simulator.ground.residency import Residency
 from planners.simulator.memories import check_levels, check_memories, onchip_bytes
 from planners.simulator.moved import moved_bytes
+from planners.simulator.records.replayed import Replayed, is_long
+from planners.simulator.records.residency import Residency
 from planners.simulator.residencies import Residencies
 from planners.simulator.symbolic import Replay
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from planners.core.details.streamed import Ring, StreamedParameters
 from planners.core.errors import InvalidPlan
+from planners.core.objective import SIMULATED
 from planners.core.plan import Plan
 from planners.core.program import Compute, Load, Piece, Region
 from planners.core.progress import ProgressCallback
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT, weights_of
-from planners.simulator.aim import SIMULATED
 from planners.simulator.check import CheckReport, replay_claimed
-from planners.simulator.ground.residency import Residency
+from planners.simulator.records.residency import Residency
 from planners.simulator.simulate import Trace, traced
 
 NEAR = 1e-9

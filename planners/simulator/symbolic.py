@@ -31,8 +31,8 @@ from planners.core.program import (
     piece_bytes,
 )
 from planners.core.progress import Progress, ProgressCallback, now
-from planners.simulator.ground.engines import Engines
-from planners.simulator.ground.replayed import Replayed
+from planners.simulator.records.engines import Engines
+from planners.simulator.records.replayed import Replayed
 from planners.simulator.state import ReplayState, Unfinished, name_of
 
 TOLD_EVERY_S = 0.2

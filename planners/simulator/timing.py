@@ -29,9 +29,9 @@ from planners.core.program import (
     Span,
     Store,
 )
-from planners.simulator.ground.interval import Cause, Interval, shares
 from planners.simulator.hazards import START, Event, Hazards
 from planners.simulator.moved import reading_sums
+from planners.simulator.records.interval import Cause, Interval, shares
 
 
 def schedule(

@@ -16,10 +16,10 @@ from planners.auto.options import OBJECTIVES
 from planners.core.details import BestOfForms
 from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine
+from planners.core.objective import UNITS, Objective
 from planners.core.registry import planner
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT, WEIGHTS, weights_of
-from planners.simulator.aim import UNITS, Aim
 from tests.app.networks import beginning
 from tests.random_graphs import random_graph
 
@@ -31,8 +31,8 @@ ALL = ("cosma", "fusion", "overlap", "streaming", "joined")
 MACHINE = load_machine("npu_small")
 
 
-def aim_of(objective: str, graph: sp.Graph, weights: str = COUNTED) -> Aim:
-    return Aim(objective, ProblemFloors(graph, MACHINE, weights))
+def aim_of(objective: str, graph: sp.Graph, weights: str = COUNTED) -> Objective:
+    return Objective(objective, ProblemFloors(graph, MACHINE, weights))
 
 
 def each(

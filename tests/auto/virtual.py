@@ -13,10 +13,10 @@ from planners.auto.planner import Referee
 from planners.auto.race import Race
 from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine
-from planners.simulator.aim import Aim
+from planners.core.objective import Objective
 from tests.random_graphs import random_graph
 
-AIM = Aim(
+AIM = Objective(
     "traffic", ProblemFloors(random_graph(1, 5, largest=20), load_machine("npu_small"), "left-out")
 )
 

@@ -17,7 +17,7 @@ from planners.core.program import Program
 from planners.core.tables.making import table_of
 from planners.simulator import check
 from planners.simulator.check import known_figures, replay, require_valid
-from planners.simulator.ground import replayed as replays
+from planners.simulator.records import replayed as replays
 from tests.importers.few_blocks import few_blocks
 
 

@@ -10,12 +10,12 @@ import pytest
 import planners as sp
 from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
+from planners.core.objective import Objective
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge, Judged
 from planners.joined.local_search import LocalSearch
 from planners.joined.options import JoinedOptions
-from planners.simulator.aim import Aim
 from tests.joined.networks import graph_of
 
 
@@ -23,7 +23,7 @@ def begun(budget: int, weights: str = "counted", limit_s: float = 40.0) -> tuple
     """The first joined program of a network, and what judges those near it."""
     graph, machine = graph_of(side=16), load_machine("npu_small")
     chosen = JoinedOptions.of({"objective": "latency", "weights": weights, "others": False})
-    aim = Aim("latency", ProblemFloors(graph, machine, weights), budget)
+    aim = Objective("latency", ProblemFloors(graph, machine, weights), budget)
     builder = JoinedBuilder(
         graph,
         with_scratchpad(machine, budget),

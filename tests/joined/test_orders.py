@@ -10,6 +10,7 @@ import torch
 import planners as sp
 from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
+from planners.core.objective import Objective
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
 from planners.joined.judge import Judge
@@ -17,7 +18,6 @@ from planners.joined.options import JoinedOptions
 from planners.joined.part import reordered
 from planners.overlap.order.orders import all_distances, footprints
 from planners.overlap.search.chain import cuts
-from planners.simulator.aim import Aim
 from tests.cases import cases
 from tests.joined.networks import Crossed
 from tests.joined.test_planner import ALONE, least_of
@@ -55,7 +55,7 @@ def test_a_block_that_fits_in_another_order_only_stays_on_chip() -> None:
     assert (1, 10) in fit[1]
     assert (1, 10) not in fit[0]
 
-    aim = Aim("latency", ProblemFloors(graph, machine, "counted"), budget)
+    aim = Objective("latency", ProblemFloors(graph, machine, "counted"), budget)
     asked = JoinedOptions(objective="latency", others=False, weights="counted")
     plan = Judge(second, aim, asked).of(next(second.programs())).plan
     assert sp.check(plan).traffic_bytes == plan.claims.compulsory_bytes

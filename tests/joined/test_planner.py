@@ -13,6 +13,7 @@ import planners as sp
 from planners.core.errors import NoPlanFound
 from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
+from planners.core.objective import Objective
 from planners.core.program import Compute, Load
 from planners.core.progress import Clock
 from planners.core.weights import weights_of
@@ -22,7 +23,6 @@ from planners.joined.fused import OBJECTIVE, FusedParts
 from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks, least_slice_bytes
-from planners.simulator.aim import Aim
 from tests.cases import cases
 from tests.joined.networks import Again, Crossed, Shared, graph_of, narrowing
 from tests.random_modules import random_case
@@ -350,7 +350,7 @@ def test_parameters_find_room_in_the_pool_beside_many_operators() -> None:
     machine = with_scratchpad(load_machine("npu_small"), budget)
     builder = JoinedBuilder(graph, machine, budget, "traffic", Clock(600.0))
     asked = JoinedOptions(objective="traffic", others=False)
-    aim = Aim("traffic", ProblemFloors(graph, machine, "counted"), budget)
+    aim = Objective("traffic", ProblemFloors(graph, machine, "counted"), budget)
     plan = Judge(builder, aim, asked).of(next(builder.programs())).plan
     assert [stretch.how for stretch in plan.details.stretches] == ["pool"]
     assert plan.claims.offchip_bytes == aim.floor

@@ -40,12 +40,12 @@ from planners.simulator.columns import replay as columns
 from planners.simulator.columns.operands import Unsure
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import moved_by_columns, timed
-from planners.simulator.ground import replayed as replays
-from planners.simulator.ground.interval_columns import columns_of_intervals
-from planners.simulator.ground.replayed import Replayed
-from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.memories import check_memories
 from planners.simulator.moved import moved_bytes
+from planners.simulator.records import replayed as replays
+from planners.simulator.records.interval_columns import columns_of_intervals
+from planners.simulator.records.replayed import Replayed
+from planners.simulator.records.stay_columns import columns_of_stays
 from planners.simulator.symbolic import Replay
 from planners.simulator.timing import schedule
 from tests.random_graphs import random_graph

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import planners as sp
 from planners.core.plan import Plan
 from planners.core.program import Compute, Instruction, Load, Operand, Region, Release, Store
-from planners.simulator.ground.residency import Residency
+from planners.simulator.records.residency import Residency
 from tests.random_graphs import random_graph
 
 Corruption = Callable[[Plan, sp.CheckReport, random.Random], list[Instruction]]

@@ -6,8 +6,8 @@ from typing import Any
 
 from app.model.checked_plan import Shown
 from planners.core.details import TriedPlanner
+from planners.core.objective import UNITS
 from planners.core.units import format_quantity
-from planners.simulator.aim import UNITS
 
 MOST_LETTERS = 90
 

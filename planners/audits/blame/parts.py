@@ -12,7 +12,7 @@ from planners.audits.foreign import ForeignPlan
 from planners.audits.verdict.judge import MemoryAudit
 from planners.core.plan import Plan
 from planners.simulator.check import CheckReport
-from planners.simulator.ground.residency import Residency
+from planners.simulator.records.residency import Residency
 
 PeakKind = Literal["weights", "activations", "state", "scratch", "line buffers", "padding"]
 KIND_OF: dict[str, PeakKind] = {"parameter": "weights", "state": "state"}

@@ -36,8 +36,8 @@ from planners.simulator.columns.homes import Homes
 from planners.simulator.columns.needs import NeedsAsked
 from planners.simulator.columns.operands import Operands, Unsure, require
 from planners.simulator.columns.stays import Pairing, Stays
-from planners.simulator.ground.engines import Engines
-from planners.simulator.ground.replayed import Counted, Replayed, is_long
+from planners.simulator.records.engines import Engines
+from planners.simulator.records.replayed import Counted, Replayed, is_long
 
 MANY_PAIRS = 8
 """For so many pairs of a need and a read to each of them, needs that are just read are left out."""

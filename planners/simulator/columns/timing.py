@@ -30,9 +30,9 @@ from planners.simulator.columns.operands import Unsure, require
 from planners.simulator.columns.parts import compute_of, computed_parts
 from planners.simulator.columns.replay import Columns
 from planners.simulator.columns.waits import Waits
-from planners.simulator.ground.interval import Interval, shares
-from planners.simulator.ground.interval_columns import CAUSES, IntervalColumns, Seconds
-from planners.simulator.ground.moved import MovedBytes
+from planners.simulator.records.interval import Interval, shares
+from planners.simulator.records.interval_columns import CAUSES, IntervalColumns, Seconds
+from planners.simulator.records.moved import MovedBytes
 
 _last = Last[IntervalColumns]()
 _SECONDS = ("start_s", "stop_s", "stall_s")

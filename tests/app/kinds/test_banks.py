@@ -22,13 +22,13 @@ from app.views.panels.tables import detail_rows, live_rows, live_title
 from app.widgets.palette import LIGHT
 from planners import plots
 from planners.core.floors import ProblemFloors
+from planners.core.objective import Objective
 from planners.core.progress import Clock
 from planners.core.units import format_bytes
 from planners.joined.ahead import AheadLoads, BankSpace
 from planners.joined.behind import of_program
 from planners.joined.build import JoinedProgram
 from planners.joined.judge import Judged
-from planners.simulator.aim import Aim
 from tests.app.networks import beginning
 from tests.joined.networks import late_weights, machine_of
 
@@ -161,7 +161,7 @@ def both_ways() -> Shown:
     graph, machine = sp.from_torch(*late_weights()), machine_of(64_000)
     options = {"objective": "latency", "weights": "counted", "others": False, "improve": False}
     alone = sp.plan(graph, "joined", 20_000, machine_of(1), 6, **options)
-    aim = Aim("latency", ProblemFloors(graph, machine, "counted"), alone.budget_bytes)
+    aim = Objective("latency", ProblemFloors(graph, machine, "counted"), alone.budget_bytes)
     trace, none = sp.simulate(alone), cast(JoinedProgram, None)
     own = Judged(alone, trace, trace.makespan_s, none)
     ahead = AheadLoads(graph, machine, alone.program, BankSpace(machine), Clock(60.0, None)).best()

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planners.core.tables.table import Numbers, Small
-from planners.simulator.ground.interval import Cause, Interval
-from planners.simulator.ground.made_once import MadeOnce
+from planners.simulator.records.interval import Cause, Interval
+from planners.simulator.records.made_once import MadeOnce
 
 Seconds: TypeAlias = NDArray[np.float64]
 CAUSES: tuple[Cause, ...] = (

@@ -9,8 +9,8 @@ import numpy as np
 
 from planners.core.program import Piece, Span
 from planners.core.tables.table import Numbers, Small
-from planners.simulator.ground.made_once import MadeOnce
-from planners.simulator.ground.residency import Ending, Origin, Residency
+from planners.simulator.records.made_once import MadeOnce
+from planners.simulator.records.residency import Ending, Origin, Residency
 
 ORIGINS: tuple[Origin, ...] = ("retrieve", "load", "compute")
 ENDINGS: tuple[Ending, ...] = ("drop", "spill", "dead", "output")
