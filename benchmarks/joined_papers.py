@@ -26,7 +26,7 @@ from typing import Any
 
 import planners as sp
 from planners.core.machine import Machine, load_machine
-from planners.papers.cosma.paper import HUMAN, SEARCHED
+from planners.papers.cosma.study import HUMAN, SEARCHED
 from planners.papers.demand_layering.paper import NETWORKS as DARKNETS
 from planners.papers.demand_layering.sections import section_graph
 from planners.papers.optimus.paper import EIGHT

@@ -13,7 +13,7 @@ import pytest
 from app.jobs.protocol import Request
 from app.jobs.results import ResultStore
 from app.model import upload_store
-from app.model.state import Problem
+from app.model.state import ProblemFields
 from planners.backends.c.folder import replace_folder
 from planners.backends.disk.weights import write_file
 from planners.catalogue import cache
@@ -41,7 +41,7 @@ def full_disk(most_bytes: int = 100) -> Iterator[None]:
 
 def an_answer(place: Path) -> None:
     line = f'{{"name": "plan", "noise": "{NOISE.hex()}"}}'
-    ResultStore(place, 2**20).keep(Request("plan", Problem().values_by_name()), [line], 1.0)
+    ResultStore(place, 2**20).keep(Request("plan", ProblemFields().values_by_name()), [line], 1.0)
 
 
 def a_graph(place: Path) -> None:

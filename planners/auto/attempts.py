@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
-from planners.auto.bounds import bound_of
 from planners.auto.forms import Form
 from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError
 from planners.core.graph import Graph
@@ -19,6 +18,24 @@ from planners.core.units import format_quantity
 from planners.simulator.check import require_valid
 from planners.simulator.simulate import simulate
 from planners.simulator.spread import with_engines
+
+# ---- What the plans of a form are worth at best --------------------------------------------------
+
+
+def bound_of(aim: Objective, form: Form, plan: Plan) -> float:
+    """What no plan of the form is better than, as far as its plan proves it."""
+    claims, latency = plan.claims, plan.details.latency
+    if latency is not None and aim.name == "latency":
+        return max(aim.floor, latency.bound_s)
+    if form.proves == "traffic":
+        saved = claims.objective_bytes - claims.bound_bytes
+        return aim.of_traffic(claims.offchip_bytes - saved)
+    if form.proves == aim.name:
+        return claims.bound_bytes
+    return aim.floor
+
+
+# --------------------------------------------------------------------------------------------------
 
 Key: TypeAlias = tuple[float, int]
 """Better is less: by the objective, then by the form's number, so that it matters nothing which of

@@ -22,23 +22,23 @@ from planners.core.program import Program
 from planners.core.progress import Clock, now
 from planners.core.writing import GRACE_S, MOST_WRITTEN
 from planners.joined.consecutive import consecutive
-from planners.joined.every import MOST_OPERATORS, every
 from planners.joined.fused import FusedPart, FusedParts
 from planners.joined.in_place import read_in_place
 from planners.joined.part import part_of, reordered
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
-from planners.joined.spilled import SpilledParts
+from planners.joined.spilled import SpilledParts, SpilledWays
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import (
     EACH_S,
     JUDGED_S,
+    MOST_OPERATORS,
     Stretch,
+    every,
     found_s,
     known_s,
     stretches,
     written_s,
 )
-from planners.joined.with_spills import SpilledWays
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
 from planners.simulator.spread import by_directions

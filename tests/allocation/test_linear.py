@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from planners.allocation.overlapping.linear import pack_overlapping
+from planners.allocation.overlapping.exact import pack_overlapping
 from planners.allocation.overlapping.model import PoolBlock, PoolProblem
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import planners as sp
 from planners.auto import planner as auto
-from planners.auto.bounds import bound_of
+from planners.auto.attempts import bound_of
 from planners.auto.forms import Form, forms
 from planners.auto.options import OBJECTIVES
 from planners.core.details import BestOfForms

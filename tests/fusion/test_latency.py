@@ -14,10 +14,9 @@ from planners.core.progress import Clock, Progress
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
-from planners.fusion.latency.few import FEW_STRIPS, KINDS, few
 from planners.fusion.latency.search import _QuickerGroups
 from planners.fusion.latency.timed import laid_at_ends, makespan_s
-from planners.fusion.latency.ways import TimedWays
+from planners.fusion.latency.ways import FEW_STRIPS, KINDS, TimedWays, few
 from planners.fusion.partition.cost_model import require_singles
 from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.timing import schedule

@@ -97,11 +97,11 @@ def _result(data: bytes) -> object:
 
 
 def _link(data: bytes) -> object:
-    from app.model.state import Problem
+    from app.model.state import ProblemFields
     from app.model.url import from_query
 
     problem, _, wrong = from_query(dict(parse_qsl(data.decode("utf-8", "replace"))))
-    Problem(**problem)
+    ProblemFields(**problem)
     for line in wrong:
         _one_line(line)
     if wrong:

@@ -21,7 +21,7 @@ from app.model.links_v1 import OLD
 from app.model.option_keys import keyed, unusual
 from app.model.options import options, why_not
 from app.model.presenter import USUAL as MEMORY
-from app.model.state import Look, Problem
+from app.model.state import Look, ProblemFields
 from app.model.upload_store import keep
 from app.model.url import MACHINES_OF_BEFORE, from_query, pinned_in
 from planners.core.registry import planner as find_planner
@@ -73,7 +73,7 @@ def test_an_old_link_opens_as_it_did(link: dict[str, Any]) -> None:
     given = dict(parse_qsl(link["query"].lstrip("?"), keep_blank_values=True))
     fields, look, wrong = from_query(given)
     pinned, more = pinned_in(given, fields)
-    problem = Problem(**fields)
+    problem = ProblemFields(**fields)
     told = [*wrong, *more]
     for line in link.get("notice", []):  # now with the nearest name behind it
         told.remove(next(now for now in told if now.startswith(line)))

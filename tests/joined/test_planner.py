@@ -18,11 +18,11 @@ from planners.core.program import Compute, Load
 from planners.core.progress import Clock
 from planners.core.weights import weights_of
 from planners.joined.build import MOST_SLICES, SLICES, JoinedBuilder
-from planners.joined.every import every
 from planners.joined.fused import OBJECTIVE, FusedParts
 from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks, least_slice_bytes
+from planners.joined.stretches import every
 from tests.cases import cases
 from tests.joined.networks import Again, Crossed, Shared, graph_of, narrowing
 from tests.random_modules import random_case

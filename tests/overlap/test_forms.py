@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.allocation.overlapping.linear import pack_overlapping
+from planners.allocation.overlapping.exact import pack_overlapping
 from planners.catalogue.vmcu import BottleneckShape, bottleneck
 from planners.core.problem import Problem
 from planners.overlap.kernels.bottleneck import recomputing

@@ -9,7 +9,7 @@ import pytest
 import planners as sp
 from planners.core.loops import expanded, items_of
 from planners.core.program import Repeat
-from planners.overlap.emit import whole, writer
+from planners.overlap.emit import pool, writer
 from planners.overlap.emit.program import emit
 from tests.cases import cases
 from tests.overlap.random_nets import random_net
@@ -53,7 +53,7 @@ def compared(plan: sp.Plan, parameters: bool) -> int:
     program = emit(plan.graph, plan.machine, plan.details.pool.layout, parameters)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "LEAST_ROUNDS", 1 << 40)
-        patch.setattr(whole, "LEAST_ROUNDS", 1 << 40)
+        patch.setattr(pool, "LEAST_ROUNDS", 1 << 40)
         straight = emit(plan.graph, plan.machine, plan.details.pool.layout, parameters)
     items = list(items_of(program))
     flat = list(items_of(straight))

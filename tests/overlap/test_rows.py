@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import planners as sp
-from planners.allocation.overlapping.linear import pack_overlapping
+from planners.allocation.overlapping.exact import pack_overlapping
 from planners.core.details.pool import PoolLayout
 from planners.core.graph import Graph
 from planners.overlap.kernels.candidates import RunCandidate, alone

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import planners as sp
-from planners.allocation.overlapping.linear import pack_overlapping
+from planners.allocation.overlapping.exact import pack_overlapping
 from planners.catalogue.vmcu import BottleneckShape, bottleneck
 from planners.core.details.pool import PoolLayout
 from planners.core.graph import Graph

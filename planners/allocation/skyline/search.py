@@ -34,8 +34,14 @@ from random import Random
 from typing import NamedTuple
 
 from planners.allocation.problem.instance import Instance
-from planners.allocation.skyline.parts import WALL, BlockSets, SkylinePart, ValleyChoice, span
-from planners.allocation.skyline.valleys import choices_in_valley
+from planners.allocation.skyline.parts import (
+    WALL,
+    BlockSets,
+    SkylinePart,
+    ValleyChoice,
+    choices_in_valley,
+    span,
+)
 from planners.core.progress import Clock
 
 # ---- What a search over skylines has learnt: stretches of skyline over which nothing fits --------

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planners.allocation.overlapping.linear import pack_overlapping
+from planners.allocation.overlapping.exact import pack_overlapping
 from planners.allocation.overlapping.model import PoolBlock, PoolProblem
 from planners.allocation.tightest import pack_tightest
 from planners.audits.cure.kernels import distance, in_place

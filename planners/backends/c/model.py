@@ -8,10 +8,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from planners.backends.c import weights
-from planners.backends.c.names import comment, identifiers
 from planners.backends.c.operators import Coded
 from planners.backends.c.places import as_image, check_layout, shown_as, whole
-from planners.backends.c.runs import RunCode, Scope
+from planners.backends.c.runs import RunCode, Scope, comment, identifiers
 from planners.backends.int8.net import QNet
 from planners.core.details.pool import PoolLayout
 from planners.core.errors import BadInput

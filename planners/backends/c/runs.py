@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import indent
 
-from planners.backends.c.names import comment
 from planners.backends.c.operators import Coded
 from planners.backends.c.places import (
     PlaceFields,
@@ -20,6 +20,37 @@ from planners.backends.c.places import (
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
+
+# ---- C identifiers for the names of tensors and operators ----------------------------------------
+
+
+def identifiers(names: Iterable[str]) -> dict[str, str]:
+    """A distinct identifier for each name, to stand behind a prefix such as `op_`.
+
+    >>> identifiers(["features.0", "features_0", "x"])
+    {'features.0': 'features_0', 'features_0': 'features_0_2', 'x': 'x'}
+    """
+    identifier_of: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
+        word, number = plain, 1
+        while word in taken:
+            number += 1
+            word = f"{plain}_{number}"
+        taken.add(word)
+        identifier_of[name] = word
+    return identifier_of
+
+
+def comment(text: str) -> str:
+    """Text that cannot end the comment it stands in, on one line, and reads as it is written: what
+    turns the direction of writing, or is not seen, is shown by its number."""
+    seen = "".join(c if c.isprintable() or c.isspace() else f"\\u{ord(c):04x}" for c in text)
+    return " ".join(seen.split()).replace("*/", "* /").replace("/*", "/ *")
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,11 @@ from planners.fusion.partition.cost_model import Traits
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.tile.advance import candidates, least_buffer
 from planners.fusion.tile.axes import channels_of
-from planners.fusion.tile.bands import bands
 from planners.fusion.tile.cuts import wider
 from planners.fusion.tile.passes import channel_row, pass_ways, sum_row
 from planners.fusion.tile.rows import OperatorRows, RowTables
 from planners.fusion.tile.strip_ways import strip_ways
-from planners.fusion.tile.strips import Flow, Group, flow, heights
+from planners.fusion.tile.strips import Flow, Group, bands, flow, heights
 from planners.fusion.tile.ways import (
     GroupPlan,
     GroupWays,

@@ -27,7 +27,6 @@ from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.laid import LaidGroup, lay_out
 from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
-from planners.fusion.latency.few import few
 from planners.fusion.latency.timed import (
     TimedGroups,
     known_groups,
@@ -35,6 +34,7 @@ from planners.fusion.latency.timed import (
     laid_at_ends,
     timed_plan,
 )
+from planners.fusion.latency.ways import few
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import Dag, by_depth, by_levels
 from planners.fusion.search.exact import best_partition

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from planners.core.graph import Graph
 from planners.fusion.tile.axes import Counts, channels_of, columns_of, rows_of
-from planners.fusion.tile.bands import Bands
 from planners.fusion.tile.passes import batch_sizes, channel_row, sum_row
 from planners.fusion.tile.rows import OperatorRows
-from planners.fusion.tile.strips import Flow, Group
+from planners.fusion.tile.strips import Bands, Flow, Group
 from planners.fusion.tile.ways import GroupPlan, GroupWays
 
 MOST_SUBSETS = 5  # Of so many operators with parameters each subset is tried, of more some.

@@ -38,8 +38,7 @@ from planners.importers.onnx.file import (
     subgraphs,
 )
 from planners.importers.onnx.fold import FOLDS, Array
-from planners.importers.onnx.learned import learned_values
-from planners.importers.onnx.rules import Shape, not_inferred, slid
+from planners.importers.onnx.rules import Shape, learned_values, not_inferred, slid
 from planners.importers.torch.said import NodeValue
 
 LARGEST_INPUT = 2**28

@@ -22,8 +22,7 @@ from planners.core.program import (
     Repeat,
     piece_bytes,
 )
-from planners.overlap.emit.pool import PoolOperands
-from planners.overlap.emit.whole import LEAST_ROUNDS
+from planners.overlap.emit.pool import LEAST_ROUNDS, PoolOperands
 
 
 class RunWriter:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from planners.allocation.overlapping.linear import Packed, pack_overlapping
+from planners.allocation.overlapping.exact import Packed, pack_overlapping
 from planners.allocation.overlapping.model import turn
 from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.graph import Graph

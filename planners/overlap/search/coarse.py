@@ -13,8 +13,7 @@ from itertools import accumulate
 from math import gcd
 
 from planners.allocation.overlapping.circular import search, tightest
-from planners.allocation.overlapping.exact import improve
-from planners.allocation.overlapping.linear import Packed
+from planners.allocation.overlapping.exact import Packed, improve
 from planners.allocation.overlapping.model import (
     Places,
     PoolBlock,

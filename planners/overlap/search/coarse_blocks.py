@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from planners.allocation.overlapping.linear import pack_overlapping
+from planners.allocation.overlapping.exact import pack_overlapping
 from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.overlap.kernels.candidates import RunCandidate

@@ -13,7 +13,7 @@ from itertools import islice
 from math import prod
 from typing import Any
 
-from planners.allocation.overlapping.linear import pack_overlapping
+from planners.allocation.overlapping.exact import pack_overlapping
 from planners.catalogue import load
 from planners.catalogue.vmcu import POINTWISE, PREFIX
 from planners.core.graph import Graph

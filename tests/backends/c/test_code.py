@@ -15,8 +15,8 @@ import torch
 
 import planners as sp
 from planners.backends.c import generate, write_code
-from planners.backends.c.names import comment
 from planners.backends.c.of_plan import checksum, inputs
+from planners.backends.c.runs import comment
 from planners.backends.int8.net import QNet
 from planners.backends.int8.random_net import random_net
 from planners.backends.int8.reference import run_reference
