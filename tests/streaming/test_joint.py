@@ -122,3 +122,12 @@ def test_the_layer_that_needs_most_beside_its_activations_is_named() -> None:
     at = load.needs.index(load.least_bytes)
     assert caught.value.operator == graph.operators[at].name
     sp.check(sp.plan(graph, "streaming", load.least_bytes + 2**20, XAVIER, joint=True))
+
+
+def test_a_plan_in_no_time_is_a_point_of_its_front() -> None:
+    """Where addresses in the least memory were not found, it is told what the plan takes."""
+    options = {"pipeline": "exact", "joint": True, "time_limit": 1e-3}
+    plan = sp.plan(sp.load("mobilenet_v2"), "streaming", 2**30, replay=False, **options)
+    sp.check(plan)
+    assert plan.details.streamed is not None
+    assert plan.claims.objective_bytes in [size for size, _ in plan.details.streamed.front]

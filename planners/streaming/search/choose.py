@@ -141,8 +141,13 @@ def _placed(
         return front, None
     made = Schedule("joint", way.layers, (placed.weights,), placed.ends, 0.0, placed.reads_before)
     end = stored_s(graph, way.units, made, times)
-    points = tuple(DelayPoint(memory, delay, (memory,)) for memory, delay in front)
-    return front, ScheduleChoice(way, made, placed.activations, points, end, placed.bound_bytes)
+    points = [DelayPoint(memory, delay, (memory,)) for memory, delay in front]
+    taken = made.memory_bytes
+    if taken not in [point.memory_bytes for point in points]:  # Addresses in less were not found.
+        points.append(DelayPoint(taken, made.delay_s, (taken,)))
+        points.sort(key=lambda point: point.memory_bytes)
+    choice = ScheduleChoice(way, made, placed.activations, tuple(points), end, placed.bound_bytes)
+    return front, choice
 
 
 def _rank(choice: ScheduleChoice) -> tuple[float, int]:
