@@ -63,8 +63,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy(source, target)
     pip = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check", "--quiet"]
-    quick = ["--no-deps", "--no-index", "--no-compile"]
-    run(*pip, "wheel", "--no-build-isolation", *quick[:2], "-w", "wheels", "./tree", cwd=folder)
+    quick = ["--no-deps", "--no-index"]
+    run(*pip, "wheel", "--no-build-isolation", *quick, "-w", "wheels", "./tree", cwd=folder)
     (wheel,) = (folder / "wheels").glob("spillway-*.whl")
     run(*pip, "install", *quick, "--target", "site", str(wheel), cwd=folder)
     _add_planner(folder / "site")
