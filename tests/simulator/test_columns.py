@@ -37,9 +37,9 @@ from planners.simulator.begun import replay_from
 from planners.simulator.check import CheckReport, replay, report_of
 from planners.simulator.columns import operands
 from planners.simulator.columns import replay as columns
-from planners.simulator.columns.operands import Unsure
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import moved_by_columns, timed
+from planners.simulator.columns.unsure import Unsure
 from planners.simulator.memories import check_memories
 from planners.simulator.moved import moved_bytes
 from planners.simulator.records import replayed as replays

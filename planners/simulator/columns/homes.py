@@ -8,7 +8,8 @@ from planners.core.boxes import Box, joined, uncovered
 from planners.core.program import whole
 from planners.core.tables.boxes import boxes_of, merged
 from planners.core.tables.table import READ, SOURCE, TARGET, Numbers
-from planners.simulator.columns.operands import Operands, Unsure, require
+from planners.simulator.columns.operands import Operands
+from planners.simulator.columns.unsure import Unsure, require
 
 
 class Homes:

@@ -4,34 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from planners.core.graph import Graph
 from planners.core.program import Memory, Program
 from planners.core.tables.table import NOWHERE, PART, Flags, Numbers, Table
-
-# ---- Where columns do not decide, instructions do ------------------------------------------------
-
-
-class Unsure(Exception):
-    """A program is wrong, or of a kind that is not decided in columns: `at` or before that
-    instruction, where it is known."""
-
-    def __init__(self, at: int | None = None) -> None:
-        super().__init__(at)
-        self.at = at
-
-
-def require(condition: Any, at: Any = None) -> None:
-    """Raise `Unsure` unless a condition holds (of an array: everywhere; `at` are then the numbers
-    of the instructions that each of it is of)."""
-    if not (condition.all() if hasattr(condition, "all") else condition):
-        raise Unsure(None if at is None else int(at[~condition].min()))
-
-
-# --------------------------------------------------------------------------------------------------
+from planners.simulator.columns.unsure import require
 
 MOST_ELEMENTS = 1 << 31
 UNBOUNDED = 1 << 62

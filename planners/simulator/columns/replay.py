@@ -34,8 +34,9 @@ from planners.core.tables.table import (
 from planners.simulator.columns.addresses import Owners, extent, occupancy, placed
 from planners.simulator.columns.homes import Homes
 from planners.simulator.columns.needs import NeedsAsked
-from planners.simulator.columns.operands import Operands, Unsure, require
+from planners.simulator.columns.operands import Operands
 from planners.simulator.columns.stays import Pairing, Stays
+from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.records.engines import Engines
 from planners.simulator.records.replayed import Counted, Replayed, is_long
 

@@ -17,7 +17,8 @@ from planners.core.tables.table import (
     Flags,
     Numbers,
 )
-from planners.simulator.columns.operands import Operands, require
+from planners.simulator.columns.operands import Operands
+from planners.simulator.columns.unsure import require
 
 PHASES = 4
 """Times within an instruction: what it reads, what it ends, what it places, what is complete."""

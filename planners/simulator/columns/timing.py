@@ -26,9 +26,9 @@ from planners.core.tables.table import (
     Flags,
     Numbers,
 )
-from planners.simulator.columns.operands import Unsure, require
 from planners.simulator.columns.parts import compute_of, computed_parts
 from planners.simulator.columns.replay import Columns
+from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.columns.waits import Waits
 from planners.simulator.records.interval import Interval, shares
 from planners.simulator.records.interval_columns import CAUSES, IntervalColumns, Seconds

@@ -25,8 +25,8 @@ from planners.core.tables.table import (
     Flags,
     Numbers,
 )
-from planners.simulator.columns.operands import require
 from planners.simulator.columns.replay import Columns
+from planners.simulator.columns.unsure import require
 
 AT_ONCE = 1 << 20
 """Pairs of boxes that are compared at a time."""

@@ -1,0 +1,19 @@
+"""Where columns do not decide, instructions do."""
+
+from typing import Any
+
+
+class Unsure(Exception):
+    """A program is wrong, or of a kind that is not decided in columns: `at` or before that
+    instruction, where it is known."""
+
+    def __init__(self, at: int | None = None) -> None:
+        super().__init__(at)
+        self.at = at
+
+
+def require(condition: Any, at: Any = None) -> None:
+    """Raise `Unsure` unless a condition holds (of an array: everywhere; `at` are then the numbers
+    of the instructions that each of it is of)."""
+    if not (condition.all() if hasattr(condition, "all") else condition):
+        raise Unsure(None if at is None else int(at[~condition].min()))
