@@ -52,7 +52,8 @@ def imported(module: StyledModule) -> sp.Graph:
     with torch.no_grad():
         expected = run(*fresh(module)), dict(run.named_buffers())
     found = found, {**expected[1], **kept}
-    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    # A kernel may round otherwise where a tensor lies otherwise: two units in the last place.
+    torch.testing.assert_close(found, expected, rtol=2.4e-7, atol=1.2e-7, equal_nan=True)
     return graph
 
 
