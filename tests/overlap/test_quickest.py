@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,8 +25,12 @@ from tests.overlap.byte_ring import runs_right
 from tests.overlap.random_nets import random_net
 
 
+def computed(plan: sp.Plan) -> list[str]:
+    return [item.operator for item in plan.program.instructions if isinstance(item, Compute)]
+
+
 def computes(plan: sp.Plan) -> int:
-    return sum(isinstance(item, Compute) for item in plan.program.instructions)
+    return len(computed(plan))
 
 
 @pytest.mark.parametrize("seed", range(cases(10)))
@@ -157,8 +163,41 @@ def test_a_budget_of_room_has_an_instruction_an_operator(name: str) -> None:
         plan = sp.plan(graph, "overlap", budget, objective="latency", parameters=True)
         sp.check(plan)
         counts.append(computes(plan))
+        if budget == peak:
+            several = {name for name, count in Counter(computed(plan)).items() if count > 1}
     fine = computes(sp.plan(graph, "overlap", peak // 4, parameters=True, replay=False))
-    assert len(graph.operators) == counts[0] <= counts[1] <= counts[2] < fine / 10
+    at_the_border = {
+        op.name
+        for op in graph.operators
+        if {*op.inputs, *op.outputs} & {*graph.inputs, *graph.outputs}
+    }
+    assert several <= at_the_border  # Begun before all of an input has come.
+    assert len(graph.operators) <= counts[0] <= counts[1] <= counts[2] < fine / 10
+
+
+@pytest.mark.parametrize("machine", ["npu_small", "ethos_u55_high_end"])
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [("squeezenet1_1", "256KiB"), ("squeezenet1_1", "768KiB"), ("mcunet_vww1", "96KiB")],
+)
+def test_what_is_made_for_an_array_is_quicker_there(name: str, budget: str, machine: str) -> None:
+    """Parts by the rows that they have: 27 rows in 7 parts are no 7 parts of 3."""
+    graph = sp.load(name)
+    own, ideal = (
+        sp.plan(graph, "overlap", budget, for_machine, objective="latency")
+        for for_machine in (machine, "npu_ideal")
+    )
+    there = replace(ideal, machine=sp.load_machine(machine))
+    assert sp.simulate(own).makespan_s <= sp.simulate(there).makespan_s
+
+
+def test_what_two_branches_take_is_made_at_once() -> None:
+    """A branch of one pixel and one of three read other rows of what is squeezed before them."""
+    graph = sp.load("squeezenet1_1")
+    plan = sp.plan(graph, "overlap", "768KiB", "ethos_u55_high_end", objective="latency")
+    counts, (run, *_) = Counter(computed(plan)), layout_of(plan).runs
+    assert len(run.operators) > 4
+    assert len({counts[name] for name in run.operators}) == 1
 
 
 @pytest.mark.parametrize(

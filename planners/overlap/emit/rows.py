@@ -9,6 +9,7 @@ from planners.core.graph import Operator
 from planners.core.program import Instruction, Item, Operand, Piece
 from planners.core.relations import full
 from planners.overlap.emit.writer import RunWriter
+from planners.overlap.kernels.row_lines import RowPull
 from planners.overlap.model.rows import Span, blocks, in_place, lowest_left, spans_read
 
 
@@ -27,6 +28,7 @@ class RowsWriter(RunWriter):
                 self.readers.setdefault(name, []).append(op)
         self.left = {(name, op.name): self._left(op, name) for op in self.ops for name in op.inputs}
         self.done = {op.name: 0 for op in self.ops}
+        self.wanted: dict[str, int] = {}
         self.gone = dict.fromkeys(self.readers, 0)
         self.held: dict[tuple[str, int], Operand] = {}
 
@@ -39,8 +41,14 @@ class RowsWriter(RunWriter):
         return dict(zip([*starts, self.pool.rows(op.outputs[0]).count], left, strict=False))
 
     def instructions(self) -> Iterator[Item]:
-        count = self.pool.rows(self.last.outputs[0]).count
-        for start, stop in blocks(count, self.at_once):
+        count, pull = self.pool.rows(self.last.outputs[0]).count, None
+        if self.maker:
+            graph = self.pool.graph
+            positions = [graph.index[op.name] for op in self.ops]
+            pull = RowPull(graph, positions, self.at_once)
+        for number, (start, stop) in enumerate(blocks(count, self.at_once), 1):
+            if pull is not None:
+                self.wanted = {name: pull.made[name][number] for name in self.maker}
             rows = f" row {start}" if stop == start + 1 else f" rows {start} to {stop - 1}"
             self.steps.append(self.title + rows * (stop - start < count))
             if not start:  # Rows in front of all that is read make room, in a fixed order.
@@ -53,15 +61,14 @@ class RowsWriter(RunWriter):
                 yield from self._forget(name, self.pool.rows(name).count)
 
     def _make(self, op: Operator, start: int, stop: int) -> Iterator[Instruction]:
-        """Rows of an operator's output, after the rows that they read."""
+        """Rows of an operator's output, after the rows that they read, and of these all at once
+        that the rows of the group's output take."""
         spans = self._spans(op, start, stop)
-        complete = stop == self.pool.rows(op.outputs[0]).count
-        for name, (_, upto) in spans.items():
+        for name in spans:
             if name in self.buffers:
                 maker = self.maker[name]
-                wanted = self.pool.rows(name).count if complete else upto
-                if self.done[maker.name] < wanted:
-                    yield from self._make(maker, self.done[maker.name], wanted)
+                if self.done[maker.name] < self.wanted[name]:
+                    yield from self._make(maker, self.done[maker.name], self.wanted[name])
         reads = [o for name, span in spans.items() for o in self._operands(name, span)]
         writes = self._operands(op.outputs[0], (start, stop))
         for name in op.outputs[1:]:  # Several outputs are made at once.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, takewhile
 
-from planners.core.compute_seconds import ComputeSeconds
+from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.overlap.kernels.bottleneck import recomputing
@@ -20,7 +20,8 @@ from planners.overlap.model.segments import Segments
 @dataclass(frozen=True)
 class Cost:
     """The approximate seconds of kernels by the simulator's model: weights are read for each
-    instruction, windows overlap, and each instruction begins anew.
+    instruction, windows overlap, and each instruction begins anew. What the network is given
+    arrives, and what it returns leaves, while other parts are made.
     """
 
     graph: Graph
@@ -40,12 +41,16 @@ class Cost:
         return ComputeSeconds(self.graph, self.machine)
 
     def _array_s(self, op: Operator, times: int) -> float:
-        """Seconds of array and outputs where an operator is made in so many parts of one size."""
+        """Seconds of array and outputs where an operator is made in so many parts, by rows of
+        which some parts have one more than the others."""
         rows = TensorRows(self.graph, op.outputs[0])
-        box = rows.box(0, max(1, rows.count // times))
         if times > rows.count:
-            box = Segments(self.graph, op.outputs[0]).box(0)
-        return self._compute.parts_s(op, box, times)
+            return self._compute.parts_s(op, Segments(self.graph, op.outputs[0]).box(0), times)
+        fewer, with_more = divmod(rows.count, times)
+        some_s = self._compute.parts_s(op, rows.box(0, fewer), times - with_more)
+        if not with_more:
+            return some_s
+        return some_s + self._compute.parts_s(op, rows.box(0, fewer + 1), with_more)
 
     def _times(self, op: Operator, rows: int) -> int:
         if not rows:
@@ -55,15 +60,32 @@ class Cost:
     def _of(self, op: Operator, times: int) -> float:
         machine, graph = self.machine, self.graph
         onchip, home = machine.memory(machine.onchip), machine.memory(machine.parameters)
-        weights = sum(map(graph.size_bytes, op.parameters)) if self.parameters else 0
-        read = weights * times / home.read_bytes_per_s
+        read_s = {home.name: 0.0, onchip.name: 0.0}
+        for name in op.parameters if self.parameters else ():
+            crossing = self._compute.crossing(name, home.name) * graph.size_bytes(name)
+            read_s[home.name] += crossing * times / home.read_bytes_per_s
         for name in op.inputs:
             again = max(0, op.kernel[0] - op.stride[0]) if op.kernel else 0
             share = 1 + again * (times - 1) / TensorRows(graph, name).count
-            read += graph.size_bytes(name) * share / onchip.read_bytes_per_s
+            read_s[onchip.name] += graph.size_bytes(name) * share / onchip.read_bytes_per_s
         written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
+        ports_s = seconds_by_port(read_s, {onchip.name: written}, machine, max)
         begun = machine.engine("compute").latency_s * times
-        return begun + max(self._array_s(op, times), read, written)
+        made_s = begun + max(self._array_s(op, times), ports_s)
+        return made_s + sum(_waited_s(each, made_s, times) for each in self._moved_s(op))
+
+    def _moved_s(self, op: Operator) -> Iterator[float]:
+        """Seconds for what an operator reads of the network's inputs, and makes of its outputs."""
+        graph, host = self.graph, self.machine.memory(self.machine.offchip)
+        arriving = sum(graph.size_bytes(name) for name in op.inputs if name in graph.inputs)
+        leaving = sum(graph.size_bytes(name) for name in op.outputs if name in graph.outputs)
+        yield arriving / host.read_bytes_per_s
+        yield leaving / host.write_bytes_per_s
+
+
+def _waited_s(moving_s: float, made_s: float, parts: int) -> float:
+    """What moving adds to making where each part is made while another moves."""
+    return moving_s / parts + max(0.0, moving_s - made_s) * (parts - 1) / parts
 
 
 def row_levels(count: int) -> Iterator[int]:

@@ -55,6 +55,8 @@ class BlockSplits:
             if way is None:
                 tight.append(first)
                 way = self._block(first, stop)
+            else:
+                yield from self._begun_early(first, stop)
             if way is not None:
                 yield way
         yield from self.large()
@@ -68,6 +70,23 @@ class BlockSplits:
     def _wholes(self, first: int, stop: int) -> Iterator[RunCandidate]:
         runs = (self._levels(p, p + 1).at(0) for p in range(first, stop))
         return (run for run in runs if run is not None)
+
+    def _begun_early(self, first: int, stop: int) -> Iterator[ChainWay]:
+        """Each operator at once, but those by rows that can begin before a network's input has
+        come as a whole, or whose output can leave before it is made as a whole."""
+        graph, runs = self.graph, list(self._wholes(first, stop))
+        for position in range(first, stop):
+            op = graph.operators[position]
+            if {*op.inputs} & {*graph.inputs} or {*op.outputs} & {*graph.outputs}:
+                quick = min(self._by_rows(position), key=self.cost.seconds)
+                if quick is not runs[position - first]:
+                    runs[position - first] = quick
+                    way = self._way(first, stop, runs)
+                    if way is not None:
+                        yield way
+
+    def _by_rows(self, position: int) -> Iterator[RunCandidate]:
+        return (run for run in self._levels(position, position + 1) if run.rows)
 
     def large(self) -> Iterator[ChainWay]:
         """The ways of blocks of too many operators to try all splits: each operator alone."""
