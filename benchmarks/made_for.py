@@ -1,12 +1,12 @@
 """Is a plan that is made for an array quicker there than one that was made for an ideal machine?
 
-    python benchmarks/made_for.py [--limit 2] [--planners joined] [--out rows.json] [--against old.json]
+    python benchmarks/made_for.py [--planners joined] [--out rows.json] [--against old.json]
 
-The cells are those of `cells.csv`, planned by latency where the planner can, for `npu_small` and for
-`npu_ideal`; both plans are timed by the simulator on `npu_small`. Printed for each cell: both in
-ms, the first over the second, over its floor, and over that of `--against`, what an other build wrote
-to `--out`. At the end, for each planner: geometric means, the worst, the share within 5 % of the floor,
-and the seconds of planning.
+The cells are those of `cells.csv`, planned by latency where the planner can, for `--machines`, an
+array and an ideal one; both plans are timed by the simulator on the array. Printed for each cell:
+both in ms, the first over the second, over its floor, and over that of `--against`, which another
+build wrote to `--out`. At the end, for each planner: geometric means, the worst, how many are
+within 5 % of their floor, and the processor seconds of planning.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from planners.study.budgets import parse_size
 
 CELLS = Path(__file__).with_name("cells.csv")
 BY_LATENCY = ("cosma", "fusion", "overlap", "joined")
-ARRAY, IDEAL = "npu_small", "npu_ideal"
 
 
-def planned(graph: sp.Graph, planner: str, budget: int, machine: str, limit: float) -> sp.Plan | None:
+def planned(
+    graph: sp.Graph, planner: str, budget: int, machine: str, limit: float
+) -> sp.Plan | None:
     """A cell's plan; None where there is none."""
     options = {"objective": "latency"} if planner in BY_LATENCY else {}
     try:
@@ -41,15 +42,15 @@ def planned(graph: sp.Graph, planner: str, budget: int, machine: str, limit: flo
         return None
 
 
-def row(cell: dict[str, str], limit: float) -> dict[str, float]:
+def row(cell: dict[str, str], limit: float, machines: tuple[str, str]) -> dict[str, float]:
     """Seconds on the array of the plan for it and of the one for the ideal machine, the floor, and
     the seconds of planning; 0 for what is not there."""
     graph, size = sp.load(cell["network"]), parse_size(cell["budget"])
     started = time.process_time()
-    plan = planned(graph, cell["planner"], size, ARRAY, limit)
+    plan = planned(graph, cell["planner"], size, machines[0], limit)
     took = time.process_time() - started
-    other = planned(graph, cell["planner"], size, IDEAL, limit)
-    array = sp.load_machine(ARRAY)
+    other = planned(graph, cell["planner"], size, machines[1], limit)
+    array = sp.load_machine(machines[0])
     found = {"array_s": 0.0, "ideal_s": 0.0, "floor_s": 0.0, "plan_s": took}
     if plan is not None:
         found["array_s"] = sp.simulate(plan).makespan_s
@@ -62,6 +63,7 @@ def row(cell: dict[str, str], limit: float) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--limit", type=float, default=2.0)
+    parser.add_argument("--machines", nargs=2, default=("npu_small", "npu_ideal"))
     parser.add_argument("--planners", nargs="+")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--against", type=Path)
@@ -70,10 +72,12 @@ def main() -> None:
     rows: dict[str, dict[str, float]] = {}
     ratios: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     with CELLS.open() as file:
-        cells = [c for c in csv.DictReader(file) if c["planner"] in (asked.planners or c["planner"])]
+        cells = [
+            c for c in csv.DictReader(file) if c["planner"] in (asked.planners or c["planner"])
+        ]
     for cell in cells:
         name = f"{cell['network']} {cell['planner']} {cell['budget']}"
-        found = rows[name] = row(cell, asked.limit)
+        found = rows[name] = row(cell, asked.limit, asked.machines)
         own, old = ratios[cell["planner"]], before.get(name, {})
         words = [f"{name:40} {found['array_s'] * 1e3:9.4f} {found['ideal_s'] * 1e3:9.4f} ms"]
         for what, seconds in (

@@ -128,6 +128,18 @@ class ComputeSeconds:
             return 1
         return self._laid(operator, work.nest.like(box), sums)[1]
 
+    def at_once(self, operator: str) -> tuple[int, ...]:
+        """How many elements of each axis of the first output a step of the array makes, on the map
+        that does most in a cycle; ones where it has none."""
+        work = self._work(operator)
+        steps = [1] * len(work.nest.shape)
+        if work.maps and not work.nest.moves:
+            used = max(work.maps, key=lambda each: each.macs_per_cycle)
+            for axis, step in zip(work.nest.axes, (*used.pixels, used.outputs), strict=True):
+                if axis >= 0:
+                    steps[axis] = step
+        return tuple(steps)
+
     def grouped_axis(self, operator: str) -> int:
         """The axis of the first output along which it matters where a box lies; -1 for none."""
         return self._work(operator).nest.grouped_axis

@@ -16,8 +16,9 @@ from itertools import permutations, product
 from math import prod
 
 from planners.core.access import needs, share_of_macs
-from planners.core.compute_seconds import ComputeSeconds
+from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
 from planners.core.graph import Graph, Operator
+from planners.core.integers import rounded_up
 from planners.core.machine import Machine
 from planners.core.program import (
     Box,
@@ -99,7 +100,7 @@ class OperatorBoxes:
 
     def _grids(self, clock: Clock) -> Iterator[Grid]:
         """Grids that fit with what they take, by the boxes at both ends and in the middle."""
-        fitting, every = 0, product(*map(_sizes, self.shape))
+        fitting, every = 0, product(*map(_sizes, self.shape, self._compute.at_once(self.op.name)))
         for sizes in sorted(every, key=lambda sizes: prod(self._counts(sizes))):
             counts = self._counts(sizes)
             if prod(counts) > MOST_BOXES or fitting == MOST_FITTING or clock.expired():
@@ -130,20 +131,56 @@ class OperatorBoxes:
             return
         cut = [axis for axis, count in enumerate(counts) if count > 1]
         moves = {axis: self._moved(sizes, counts, axis) for axis in cut}
-        host = self.machine.memory(self.machine.offchip)
-        work_s = self._compute.parts_s(self.op, self._box(sizes, ends[1]), prod(counts))
+        work_s = self._work_s(sizes, prod(counts), bytes_of)
         for order in _permuted(cut):
-            loaded = sum(
-                size * self._times(name, order, moves, counts) for name, size in bytes_of.items()
-            )
-            moved = loaded + self.graph.size_bytes(self.output)
-            moving_s = moved / host.read_bytes_per_s
-            yield Grid(sizes, order, 1, held, moved, moving_s + work_s)
+            loaded = {
+                name: size * self._times(name, order, moves, counts)
+                for name, size in bytes_of.items()
+            }
+            moved = sum(loaded.values()) + self.graph.size_bytes(self.output)
+            in_s, out_s = self._moving_s(loaded)
+            yield Grid(sizes, order, 1, held, moved, in_s + work_s + out_s)
             if order:
                 changing = [n for n in bytes_of if n in moves[order[-1]] and self._is_held(n)]
                 both = held + made + sum(bytes_of[name] for name in changing)
                 if both <= self.budget_bytes:
-                    yield Grid(sizes, order, 2, both, moved, max(moving_s, work_s))
+                    waits = [
+                        self._times(n, order, moves, counts) for n in bytes_of if n not in changing
+                    ]
+                    waited_s = max((n for n in waits if n > 1), default=0) * work_s / prod(counts)
+                    first_s, _ = self._moving_s(bytes_of)
+                    ends_s = first_s + out_s / prod(counts)
+                    seconds = max(in_s - first_s, work_s, out_s) + ends_s + waited_s
+                    yield Grid(sizes, order, 2, both, moved, seconds)
+
+    def _work_s(self, sizes: Sequence[int], count: int, bytes_of: Mapping[str, int]) -> float:
+        """Seconds to make so many boxes of a size that read so much each; the last along each axis
+        are what is left of it."""
+        machine, read_s = self.machine, dict[str, float]()
+        onchip = machine.memory(machine.onchip)
+        for name, size in bytes_of.items():
+            memory = onchip if self._is_held(name) else machine.memory(machine.parameters)
+            crossing = self._compute.crossing(name, memory.name) * size * count
+            read_s[memory.name] = read_s.get(memory.name, 0.0) + crossing / memory.read_bytes_per_s
+        written = self.graph.size_bytes(self.output) / onchip.write_bytes_per_s
+        ports_s = seconds_by_port(read_s, {onchip.name: written}, machine, max)
+        begun_s = machine.engine("compute").latency_s * count
+        along = [_lengths(n, size) for n, size in zip(self.shape, sizes, strict=True)]
+        array_s = sum(
+            self._compute.parts_s(self.op, tuple((0, n) for n, _ in each), prod(k for _, k in each))
+            for each in product(*along)
+        )
+        return begun_s + max(array_s, ports_s)
+
+    def _moving_s(self, loaded: Mapping[str, int]) -> tuple[float, float]:
+        """Seconds for what is loaded, and for the output."""
+        machine, in_s = self.machine, 0.0
+        for name, size in loaded.items():
+            if self._is_held(name):
+                home = machine.parameters if name in self.op.parameters else machine.offchip
+                in_s += size / machine.memory(home).read_bytes_per_s
+        host = machine.memory(machine.offchip)
+        return in_s, self.graph.size_bytes(self.output) / host.write_bytes_per_s
 
     @cached_property
     def _compute(self) -> ComputeSeconds:
@@ -292,12 +329,17 @@ def _permuted(axes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield (*(axis for axis in axes if axis != inner), inner)
 
 
-def _sizes(length: int) -> list[int]:
-    """Sizes of parts of an axis, the whole first: some of those that differ in their number."""
-    halved, some = length, list[int]()
-    while len(some) < MOST_SIZES and halved:
-        some.append(halved)
-        if halved == 1:
-            break
-        halved = -(-halved // 2)
-    return some
+def _lengths(length: int, size: int) -> list[tuple[int, int]]:
+    """The lengths of parts of an axis, and how many there are of each."""
+    whole, rest = divmod(length, size)
+    return [(size, whole), *([(rest, 1)] if rest else [])]
+
+
+def _sizes(length: int, at_once: int) -> list[int]:
+    """Sizes of parts of an axis, the whole first: some of those that differ in their number, and
+    whole steps of an array that makes so many at once."""
+    halved = [length] if length else []
+    while 0 < len(halved) < MOST_SIZES and halved[-1] > 1:
+        halved.append(-(-halved[-1] // 2))
+    stepped = (min(length, rounded_up(size, at_once)) for size in halved)
+    return sorted({*halved, *stepped}, reverse=True)

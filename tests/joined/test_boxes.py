@@ -19,6 +19,7 @@ from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.simulator.account import account
 from planners.simulator.check import replay
+from planners.simulator.timing import schedule
 from tests.cases import cases
 from tests.joined.test_planner import ALONE
 from tests.random_modules import random_case
@@ -165,3 +166,26 @@ def test_parameters_that_are_read_in_place_take_no_bytes_and_are_read_for_each_b
     assert not any(
         isinstance(i, Load) and i.piece.tensor in op.parameters for i in program.instructions
     )
+
+
+@pytest.mark.parametrize("machine", ["npu_small", "ethos_u55_high_end"])
+def test_the_grid_that_is_taken_is_nearly_the_quickest(machine: str) -> None:
+    """Of the grids that are tried, by the scoreboard."""
+    graph, own = sp.from_torch(Tokens(48), (torch.zeros(1, 3, 32, 32),)), load_machine(machine)
+    for number, op in enumerate(graph.operators):
+        part = part_of(graph, number, number + 1)
+        boxes = OperatorBoxes(part, own, 4096, op)
+        took = [
+            max(each.stop_s for each in schedule(program, own, part))
+            for grid in boxes.best("latency", Clock(60.0))
+            if (program := boxes.program([grid])) is not None
+        ]
+        assert took[0] <= 1.05 * min(took)
+
+
+def test_a_part_of_an_axis_is_what_the_array_makes_at_once() -> None:
+    """36 of 144 channels are three steps of 16: with 48, one box less takes as many."""
+    graph = sp.from_torch(nn.Conv2d(64, 144, 1), (torch.zeros(1, 64, 8, 8),))
+    boxes = OperatorBoxes(graph, MACHINE, 9_000, graph.operators[0])
+    sizes = {grid.sizes[1] for grid in boxes.best("latency", Clock(60.0))}
+    assert sizes & {16, 32, 48, 80}

@@ -56,7 +56,7 @@ class BlockSplits:
                 tight.append(first)
                 way = self._block(first, stop)
             else:
-                yield from self._begun_early(first, stop)
+                yield from self._ends_by_rows(first, stop)
             if way is not None:
                 yield way
         yield from self.large()
@@ -71,7 +71,7 @@ class BlockSplits:
         runs = (self._levels(p, p + 1).at(0) for p in range(first, stop))
         return (run for run in runs if run is not None)
 
-    def _begun_early(self, first: int, stop: int) -> Iterator[ChainWay]:
+    def _ends_by_rows(self, first: int, stop: int) -> Iterator[ChainWay]:
         """Each operator at once, but those by rows that can begin before a network's input has
         come as a whole, or whose output can leave before it is made as a whole."""
         graph, runs = self.graph, list(self._wholes(first, stop))
