@@ -163,7 +163,7 @@ class OperatorBoxes:
             crossing = self._compute.crossing(name, memory.name) * size * count
             read_s[memory.name] = read_s.get(memory.name, 0.0) + crossing / memory.read_bytes_per_s
         written = self.graph.size_bytes(self.output) / onchip.write_bytes_per_s
-        ports_s = seconds_by_port(read_s, {onchip.name: written}, machine, max)
+        ports_s: float = seconds_by_port(read_s, {onchip.name: written}, machine, max)
         begun_s = machine.engine("compute").latency_s * count
         along = [_lengths(n, size) for n, size in zip(self.shape, sizes, strict=True)]
         array_s = sum(

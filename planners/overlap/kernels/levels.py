@@ -69,7 +69,7 @@ class Cost:
             share = 1 + again * (times - 1) / TensorRows(graph, name).count
             read_s[onchip.name] += graph.size_bytes(name) * share / onchip.read_bytes_per_s
         written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
-        ports_s = seconds_by_port(read_s, {onchip.name: written}, machine, max)
+        ports_s: float = seconds_by_port(read_s, {onchip.name: written}, machine, max)
         begun = machine.engine("compute").latency_s * times
         made_s = begun + max(self._array_s(op, times), ports_s)
         return made_s + sum(_waited_s(each, made_s, times) for each in self._moved_s(op))
