@@ -41,10 +41,18 @@ def simulate(
     plan_file: PlanFile,
     machine: Annotated[str | None, typer.Option("--machine")] = None,
     serial: Annotated[bool, typer.Option("--serial", help="overlap nothing")] = False,
+    operators: Annotated[
+        bool, typer.Option("--operators", help="and what binds each operator")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Time a plan: makespan, what each engine does, energy."""
-    trace = sp.simulate(sp.Plan.load(plan_file), machine, serial=serial)
+    """Time a plan: makespan, what each engine does, energy; what binds each operator."""
+    from planners.simulator.binding import seconds_bound, utilisation, what_binds
+
+    plan = sp.Plan.load(plan_file)
+    timed_on = plan.machine if machine is None else sp.load_machine(machine)
+    trace = sp.simulate(plan, timed_on, serial=serial)
+    bindings = what_binds(plan, trace, timed_on)
     facts = {
         "machine": trace.machine,
         "serial": trace.serial,
@@ -54,14 +62,39 @@ def simulate(
         "peak_bytes": trace.peak_bytes,
         "energy_j": trace.energy_j,
     }
+    bound_s = seconds_bound(bindings)
+    facts["utilisation"] = utilisation(bindings, timed_on)
     parts = {f"{name} busy_s": value for name, value in trace.busy_s.items()}
+    parts |= {f"bound by {name} s": value for name, value in bound_s.items()}
     parts |= {f"{name} stalled_s": value for name, value in trace.stall_s.items()}
     parts |= {f"{name} energy_j": value for name, value in trace.energy.items()}
-    nested = {"busy_s": trace.busy_s, "stall_s": trace.stall_s, "energy": trace.energy}
+    nested: dict[str, object] = {
+        "busy_s": trace.busy_s,
+        "stall_s": trace.stall_s,
+        "energy": trace.energy,
+        "bound_s": bound_s,
+    }
     if len(trace.touched_bytes) > 1:
         nested["touched_bytes"] = trace.touched_bytes
         parts |= {f"{name} touched_bytes": n for name, n in trace.touched_bytes.items()}
-    CommandAnswer(as_json).give(facts | nested, print_table(facts | parts))
+    rows = [
+        {
+            "operator": each.operator,
+            "busy_s": each.busy_s,
+            "waited_s": sum(each.waited.values()),
+            "utilisation": each.utilisation(timed_on),
+            "binds": each.binds,
+        }
+        for each in bindings
+    ]
+    table = print_table(facts | parts)
+    if operators:
+        import pandas as pd
+
+        numbers = pd.DataFrame(rows).to_string(index=False, float_format="{:.6g}".format)
+        table += f"\n\n{numbers}"
+        nested["operators"] = rows
+    CommandAnswer(as_json).give(facts | nested, table)
 
 
 @app.command()

@@ -116,9 +116,25 @@ class ComputeSeconds:
         key = (operator, box, elements, sums, macs)
         known = self._known.get(key)
         if known is None:
-            steps_s = self._steps_s(operator, box, sums, macs)
-            known = self._known[key] = max(steps_s, elements / work.elements_per_s)
+            known = self._known[key] = max(self._side_by_side(operator, box, elements, sums, macs))
         return known
+
+    def array_and_outputs(
+        self, operator: str, made: Sequence[Piece], sums: Sums, macs: int
+    ) -> tuple[float, float]:
+        """Seconds of the array's steps for a part of an operator, and of its outputs, of which
+        `array_s` is the longer."""
+        if self.machine.is_ideal:
+            return macs / self.machine.macs_per_s, 0.0
+        elements, box = sum(piece.elements for piece in made), self.made_box(operator, made)
+        box = None if box is None else self._work(operator).nest.like(box)
+        return self._side_by_side(operator, box, elements, sums, macs)
+
+    def _side_by_side(
+        self, operator: str, box: Box | None, elements: int, sums: Sums, macs: int
+    ) -> tuple[float, float]:
+        steps_s = self._steps_s(operator, box, sums, macs)
+        return steps_s, elements / self._work(operator).elements_per_s
 
     def input_reads(self, operator: str, box: Box | None, sums: Sums) -> int:
         """How often the array reads each input for a part of an operator: once for each run of the

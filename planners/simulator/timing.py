@@ -240,19 +240,19 @@ class Durations:
                 joined = isinstance(item, Load) and item.joined
                 return (0.0 if joined else engine.latency_s) + item.source.size_bytes / rate
             case Compute():
-                read = [self._read(operand) for operand in item.reads]
-                written = [(region.memory, size) for region, size in item.written]
-                moving = seconds_by_port(
-                    self._moved(read, "read_bytes_per_s"),
-                    self._moved(written, "write_bytes_per_s"),
-                    self.machine,
-                    max,
-                )
+                read_s, written_s = self.memories(item)
+                moving = seconds_by_port(read_s, written_s, self.machine, max)
                 busy = self.compute.array_s(item.operator, item.made, item.sums, item.macs)
                 engine = self.engine.get(item.engine) or self.machine.engine(item.engine)
                 return engine.latency_s + float(max(busy, moving))
             case _:
                 return 0.0
+
+    def memories(self, item: Compute) -> tuple[dict[str, float], dict[str, float]]:
+        """Seconds in which a compute reads each memory, and in which it writes it."""
+        read = [self._read(operand) for operand in item.reads]
+        written = [(region.memory, size) for region, size in item.written]
+        return self._moved(read, "read_bytes_per_s"), self._moved(written, "write_bytes_per_s")
 
     def _read(self, operand: Operand) -> tuple[str, float]:
         (tensor, _), (memory, _, size_bytes) = operand
