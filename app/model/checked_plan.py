@@ -24,10 +24,12 @@ from app.model.waits import Stage, stages_of
 from planners.core.program import Instruction
 from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
+from planners.simulator.binding import OperatorBinding, what_binds
 from planners.simulator.records.interval_columns import HeldIntervals, columns_of_intervals
 from planners.simulator.records.stay_columns import ENDINGS, StayColumns, columns_of_stays
 from planners.simulator.simulate import traced
 
+MOST_BOUND = 200_000  # intervals of a program of which is told what binds its operators
 STEPS_HELD = 4
 """Steps whose instructions are held: what is said of one looks at it, and at the one before."""
 WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn around them
@@ -102,6 +104,13 @@ class Shown:
             blocker=np.full(len(times), -1),
         )
         return replace(self.trace, serial=True, makespan_s=ends[-1], intervals=HeldIntervals(alone))
+
+    @cached_property
+    def bindings(self) -> Mapping[str, OperatorBinding]:
+        """What binds each operator; empty for programs that are long."""
+        if len(self.trace.intervals) > MOST_BOUND:
+            return {}
+        return {each.operator: each for each in what_binds(self.plan, self.trace)}
 
     @cached_property
     def instructions(self) -> Sequence[Instruction]:

@@ -206,12 +206,16 @@ def narrow(bars: Sequence[tuple[float, float]], least: float) -> bool:
 
 
 def timeline_title(shown: Shown, serial: bool) -> str:
-    """The makespan, and how busy the arithmetic is; all engines in the hover."""
+    """The makespan, how busy the arithmetic is, and how much of its full rate is used; all engines
+    in the hover."""
     trace = shown.serial_trace if serial else shown.trace
     how = "one after the other" if serial else "overlapped"
     busy = trace.busy_s.get("compute", 0.0) / (trace.makespan_s or 1.0)
-    about = f"{how}; {busy_text(trace)}"
-    return f'<span title="{about}">{seconds_text(trace.makespan_s)}, {busy:.0%} busy</span>'
+    full_s = shown.graph.macs / shown.plan.machine.macs_per_s
+    used = full_s / (trace.makespan_s or full_s or 1.0)
+    about = f"{how}; {busy_text(trace)}; {used:.0%} of the MACs that the full rate makes meanwhile"
+    words = f"{seconds_text(trace.makespan_s)}, {busy:.0%} busy, {used:.0%} used"
+    return f'<span title="{about}">{words}</span>'
 
 
 def busy_text(trace: sp.Trace) -> str:

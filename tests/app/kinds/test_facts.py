@@ -32,6 +32,7 @@ def test_an_operator_tells_its_module_shapes_window_and_when_it_runs(spilled: Sh
     assert any("→" in text and "×" in text for text in told)
     assert window(first) in told
     assert any(text.startswith("runs in step") for text in told)
+    assert any(text == "bound by steps of the array that are not full" for text in told)
     rows = operator_facts(spilled, first.name)
     size = sum(map(graph.size_bytes, (*first.inputs, *first.parameters, *first.outputs)))
     assert [f"{first.macs / size:.3g} MAC/B"] in [row["cells"] for row in rows]
