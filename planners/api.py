@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from planners.core.element_types import Width
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
+from planners.core.layer_times import with_times
 from planners.core.machine import Machine, load_machine
 from planners.core.plan import Plan
 from planners.core.progress import ProgressCallback, now, since
@@ -50,7 +51,8 @@ def plan(
     machine's scratchpad size. The named ones follow from the graph and from what weights do
     (`weights="left-out"`, `"counted"` or `"in-place"`), never from the planner. `time_limit` in
     seconds; `progress` receives stages, incumbents and bounds, and stops planning by returning
-    False. `options` are the planner's own.
+    False. `options` are the planner's own, and `times`: a CSV file of what operators take
+    (`planners.core.layer_times`), which count on any machine instead of its own.
 
     The plan is replayed before it is returned, as `check` does; `replay=False` leaves that to the
     caller. Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong
@@ -58,6 +60,8 @@ def plan(
     """
     began = now()
     info = find_planner(planner)
+    if "times" in options and (info.options is None or "times" not in info.options.specs()):
+        graph = with_times(graph, options.pop("times"))
     size = resolve_budget(graph, budget, parameters=asked_weights(options) == COUNTED)
     settings = {**options, "time_limit": _left(time_limit, now() - began)}
     made = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))

@@ -234,7 +234,8 @@ def traffic_card(shown: Shown) -> Card:
 def latency_card(shown: Shown) -> Card:
     """How long the program takes, and how far above what no plan takes less than."""
     took, floor = shown.trace.makespan_s, latency_floor_s(shown.plan)
-    is_ideal = shown.plan.machine.is_ideal and shown.plan.times is None
+    is_given = shown.plan.times is not None or shown.graph.is_timed
+    is_ideal = shown.plan.machine.is_ideal and not is_given
     label, told = "ideal latency" if is_ideal else "latency", LATENCY
     if is_ideal:
         told += "\nOf an ideal machine: every operator runs at the full MAC rate."

@@ -14,7 +14,7 @@ from planners.core.options import Spec
 from planners.core.registry import planner as find_planner
 from planners.core.registry import planners
 
-WISHES = "wishes"
+WISHES, TIMES = "wishes", "times"
 TYPES: Mapping[str, Any] = {"flag": bool, "whole": int, "number": float, "texts": list[str]}
 
 
@@ -71,7 +71,7 @@ def options_for(planner: str, given: Mapping[str, Any]) -> dict[str, Any]:
         if options is not None and name in options.specs():
             spec = options.spec(name)
             taken[name] = spec.read(value) if isinstance(value, str) else value
-        elif options is None or name == WISHES:  # the planner says who knows a wish
+        elif options is None or name in (WISHES, TIMES):  # what all planners are given
             taken[name] = value
         elif any(_differs(spec, value) for spec in theirs.values()):
             raise BadInput(

@@ -5,7 +5,8 @@
 The setup is the compute engine's `latency_s`. Steps are those of the quickest map that is for the
 operator's kind, with every axis rounded up; without such a map MACs run at `macs_per_s`. Ports that
 read side by side take as long as the slowest. On a machine without maps, rates and ports this is
-the roofline of an ideal machine.
+the roofline of an ideal machine. An operator whose seconds were measured takes these, and a part of
+it what its steps are of those of all of it.
 """
 
 from __future__ import annotations
@@ -74,6 +75,17 @@ class _Work:
     kind: str
     maps: tuple[ComputeMap, ...]
     elements_per_s: float
+    given: _GivenWork | None
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenWork:
+    """The seconds that were measured of an operator, and what it does in them."""
+
+    seconds: float
+    box: Box
+    elements: int
+    macs: int
 
 
 @dataclass(frozen=True)
@@ -89,13 +101,23 @@ class ComputeSeconds:
     )
 
     @cached_property
+    def is_ideal(self) -> bool:
+        """Whether all that counts of a part of an operator are its MACs."""
+        return self.machine.is_ideal and not (self.graph is not None and self.graph.is_timed)
+
+    def is_given(self, operator: str) -> bool:
+        """Whether an operator's seconds were measured: setup and bytes are among them."""
+        graph = self.graph
+        return graph is not None and graph.operators[graph.index[operator]].seconds is not None
+
+    @cached_property
     def _onchip(self) -> frozenset[str]:
         return frozenset((self.machine.onchip, *self.machine.slower))
 
     def array_s(self, operator: str, made: Sequence[Piece], sums: Sums, macs: int) -> float:
         """Seconds of array and outputs for a part of an operator: what it makes of each output,
         over the range `sums` of its inputs or all of them, with so many MACs."""
-        if self.machine.is_ideal:
+        if self.is_ideal:
             return macs / self.machine.macs_per_s
         box = self.made_box(operator, made)
         return self.part_s(operator, box, sum(piece.elements for piece in made), sums, macs)
@@ -124,7 +146,7 @@ class ComputeSeconds:
     ) -> tuple[float, float]:
         """Seconds of the array's steps for a part of an operator, and of its outputs, of which
         `array_s` is the longer."""
-        if self.machine.is_ideal:
+        if self.is_ideal:
             return macs / self.machine.macs_per_s, 0.0
         elements, box = sum(piece.elements for piece in made), self.made_box(operator, made)
         box = None if box is None else self._work(operator).nest.like(box)
@@ -133,8 +155,16 @@ class ComputeSeconds:
     def _side_by_side(
         self, operator: str, box: Box | None, elements: int, sums: Sums, macs: int
     ) -> tuple[float, float]:
+        work = self._work(operator)
         steps_s = self._steps_s(operator, box, sums, macs)
-        return steps_s, elements / self._work(operator).elements_per_s
+        if work.given is None:
+            return steps_s, elements / work.elements_per_s
+        # In proportion to the steps of all of it, and never less than its share of the work.
+        own, share = work.given, elements / work.given.elements
+        if own.macs:
+            share = macs / own.macs
+        whole_s = self._steps_s(operator, work.nest.like(own.box), None, own.macs)
+        return own.seconds * max(share, steps_s / whole_s if whole_s else 0.0), 0.0
 
     def input_reads(self, operator: str, box: Box | None, sums: Sums) -> int:
         """How often the array reads each input for a part of an operator: once for each run of the
@@ -201,7 +231,9 @@ class ComputeSeconds:
         Rates of full steps: no part beats them, because it rounds each axis up.
         """
         machine, graph = self.machine, self.graph
-        if machine.is_ideal or graph is None:
+        if op.seconds is not None:
+            return op.seconds
+        if self.is_ideal or graph is None:
             return op.macs / machine.macs_per_s
         work = self._work(op.name)
         elements = sum(graph.tensors[name].elements for name in op.outputs)
@@ -213,7 +245,7 @@ class ComputeSeconds:
 
     def whole_s(self, op: Operator) -> float:
         """Seconds of array and outputs for an operator that is made at once."""
-        if self.machine.is_ideal or self.graph is None:
+        if self.is_ideal or self.graph is None:
             return op.macs / self.machine.macs_per_s
         made = [whole(self.graph.tensors[name]) for name in op.outputs]
         return self.array_s(op.name, made, None, op.macs)
@@ -221,7 +253,7 @@ class ComputeSeconds:
     def parts_s(self, op: Operator, box: Box, count: int) -> float:
         """Seconds of array and outputs for an operator that is made in so many parts, each about as
         large as this box of its first output."""
-        if self.machine.is_ideal or self.graph is None:
+        if self.is_ideal or self.graph is None:
             return op.macs / self.machine.macs_per_s
         macs = share_of_macs(self.graph, op, op.outputs[0], box)
         return count * self.array_s(op.name, [Piece(op.outputs[0], box)], None, macs)
@@ -230,7 +262,7 @@ class ComputeSeconds:
         """Seconds of so many MACs at the pace of some operators, each made at once."""
         some = list(ops)
         theirs = sum(op.macs for op in some)
-        if self.machine.is_ideal or not theirs:
+        if self.is_ideal or not theirs:
             return macs / self.machine.macs_per_s
         return macs * sum(self.whole_s(op) for op in some if op.macs) / theirs
 
@@ -253,6 +285,9 @@ def _work(graph: Graph, op: Operator, machine: Machine) -> _Work:
     rates = machine.compute_rates
     own = (next((rates[n] for n in names if n in rates), None) for names in nest.rates)
     slowest = min((rate for rate in own if rate is not None), default=rates.get("default", inf))
-    return _Work(
-        op.outputs[0], next(iter(op.inputs), ""), nest, kind, maps, slowest * machine.clock_hz
-    )
+    given = None
+    if op.seconds is not None:
+        made = [whole(graph.tensors[name]) for name in op.outputs]
+        given = _GivenWork(op.seconds, made[0].box, sum(p.elements for p in made), op.macs)
+    pace = slowest * machine.clock_hz
+    return _Work(op.outputs[0], next(iter(op.inputs), ""), nest, kind, maps, pace, given)

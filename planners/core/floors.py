@@ -84,6 +84,8 @@ class ProblemFloors:
         The rule of `planners.core.compute_seconds`, with each byte that the operator touches read
         once, and no axis rounded up.
         """
+        if op.seconds is not None:
+            return op.seconds
         graph, machine = self.graph, self.machine
         onchip = machine.memory(machine.onchip)
         touched = self._read_bytes(op, op.inputs)

@@ -87,6 +87,8 @@ class Operator:
     `inputs` and `parameters` name distinct tensors. `parts` are the source calls that it runs, in
     order, views included. `kernel`, `stride`, `padding`, `dilation` hold one number a spatial
     axis and are empty where the operator has no window. `block` is the module path in the source.
+    `seconds` are what it takes where that was measured (`planners.core.times`), whatever a machine
+    says.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Operator:
     groups: int = 1
     parts: tuple[Part, ...] = ()
     block: str = ""
+    seconds: float | None = None
 
     @property
     def slide(self) -> Slide:
@@ -111,15 +114,17 @@ class Operator:
 
     @property
     def look(self) -> tuple[object, ...]:
-        """What its parts do, without names: equal looks read and compute alike."""
+        """What its parts do, without names: equal looks read and compute alike, in equal time."""
+        timed = () if self.seconds is None else (self.seconds,)
         if not any(part.detailed for part in self.parts):
-            return tuple(part.kind for part in self.parts)
+            return (*(part.kind for part in self.parts), *timed)
         names = (*self.inputs, *self.parameters, *(part.name for part in self.parts))
         number = {name: i for i, name in enumerate(names)}
-        return tuple(
+        parts = (
             (part.kind, part.shape, part.relation, tuple(number[name] for name in part.reads))
             for part in self.parts
         )
+        return (*parts, *timed)
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,11 @@ class Graph(Displayed):
             for name in (*op.inputs, *op.parameters):
                 positions[name].append(i)
         return {name: tuple(uses) for name, uses in positions.items()}
+
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether seconds of its operators are given."""
+        return any(op.seconds is not None for op in self.operators)
 
     @property
     def macs(self) -> int:
@@ -345,6 +355,8 @@ def _operator_json(op: Operator) -> dict[str, Any]:
         item["groups"] = op.groups
     if op.block:
         item["block"] = op.block
+    if op.seconds is not None:
+        item["seconds"] = op.seconds
     return item
 
 
@@ -388,8 +400,17 @@ def _operator_from(item: Mapping[str, Any]) -> Operator:
         groups=_count(item.get("groups", 1)),
         parts=tuple(_part_from(*row) for row in item.get("parts", ())),
         block=str(item.get("block", "")),
+        seconds=_seconds(item.get("seconds")),
         **{key: _sizes(item.get(key, ())) for key in _WINDOW},
     )
+
+
+def _seconds(item: Any) -> float | None:
+    if item is None:
+        return None
+    if type(item) not in (int, float) or not 0 <= item < 1e9:  # Written so that NaN fails.
+        raise ValueError(f"expected seconds, zero or above, got {item!r:.60}")
+    return float(item)
 
 
 def _names(items: Any) -> tuple[str, ...]:

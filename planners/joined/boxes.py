@@ -170,7 +170,7 @@ class OperatorBoxes:
             self._compute.parts_s(self.op, tuple((0, n) for n, _ in each), prod(k for _, k in each))
             for each in product(*along)
         )
-        return begun_s + max(array_s, ports_s)
+        return array_s if self.op.seconds is not None else begun_s + max(array_s, ports_s)
 
     def _moving_s(self, loaded: Mapping[str, int]) -> tuple[float, float]:
         """Seconds for what is loaded, and for the output."""

@@ -24,7 +24,7 @@ SAID = {
     ARRAY: "steps of the array that are not full",
     VECTOR: "its output elements",
     SETUP: "its setup",
-    GIVEN: "times that were given",
+    GIVEN: "the time that was given",
 }
 FULL = 1.05
 """An array whose steps take at most so many times what its MACs need does these at full rate."""
@@ -86,7 +86,7 @@ def what_binds(plan: Plan, trace: Trace, machine: Machine | None = None) -> list
     """What binds each operator of a plan that was timed, in the order in which they begin.
 
     `machine` is the one of `trace`, the plan's own unless another is given. Where times were given
-    (`Plan.times`) nothing says what they were spent on.
+    (`Plan.times`, `Operator.seconds`) nothing says what they were spent on.
     """
     given = plan.times is not None and machine in (None, plan.machine)
     machine, items = machine or plan.machine, list(plan.program.instructions)
@@ -99,7 +99,8 @@ def what_binds(plan: Plan, trace: Trace, machine: Machine | None = None) -> list
             continue
         binding = found.setdefault(item.operator, OperatorBinding(item.operator))
         binding.macs += item.macs
-        longest = GIVEN if given else _longest(durations, item)
+        measured = given or durations.compute.is_given(item.operator)
+        longest = GIVEN if measured else _longest(durations, item)
         binding.by[longest] += each.stop_s - each.start_s
         if each.blocker is not None and isinstance(items[each.blocker], (Load, Store)):
             binding.waited[engines[each.blocker]] += each.stall_s

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from planners.core.display import Displayed, Fact
 from planners.core.engines import spreads
 from planners.core.garbage import no_collection
+from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.times import GivenTimes
@@ -123,7 +124,7 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         touched_bytes=moved.touched(bank.name for bank in machine.banks),
         busy_s=found.by_engine(found.stop_s - found.start_s),
         intervals=HeldIntervals(found),
-        times=times_text(given, machine),
+        times=times_text(given, machine, plan.graph),
     )
 
 
@@ -132,8 +133,11 @@ def _same(machine: Machine, other: Machine) -> bool:
     return with_scratchpad(machine, 1) == with_scratchpad(other, 1)
 
 
-def times_text(given: GivenTimes | None, machine: Machine) -> str:
+def times_text(given: GivenTimes | None, machine: Machine, graph: Graph) -> str:
     """The source of the instructions' times."""
-    if given is None:
-        return f"roofline of {machine.name}" + ", an ideal machine" * machine.is_ideal
-    return f"given by {given.source}, not the machine's roofline"
+    if given is not None:
+        return f"given by {given.source}, not the machine's roofline"
+    if graph.is_timed:
+        source = graph.source.get("times", "the graph")
+        return f"operators as given by {source}, transfers by the roofline of {machine.name}"
+    return f"roofline of {machine.name}" + ", an ideal machine" * machine.is_ideal

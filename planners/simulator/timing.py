@@ -240,9 +240,11 @@ class Durations:
                 joined = isinstance(item, Load) and item.joined
                 return (0.0 if joined else engine.latency_s) + item.source.size_bytes / rate
             case Compute():
+                busy = self.compute.array_s(item.operator, item.made, item.sums, item.macs)
+                if self.compute.is_given(item.operator):
+                    return busy
                 read_s, written_s = self.memories(item)
                 moving = seconds_by_port(read_s, written_s, self.machine, max)
-                busy = self.compute.array_s(item.operator, item.made, item.sums, item.macs)
                 engine = self.engine.get(item.engine) or self.machine.engine(item.engine)
                 return engine.latency_s + float(max(busy, moving))
             case _:

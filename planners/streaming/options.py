@@ -77,7 +77,8 @@ class StreamingOptions(Options):
     )
     times: str = text(
         "",
-        "of layers: roofline, or a CSV file layer,read_s,copy_s,kernel_s",
+        "of layers: roofline, or a CSV file layer,read_s,copy_s,kernel_s; other planners take "
+        "layer,kernel_s too",
         label="Times",
         words={"": "what suits the machine", "roofline": "its roofline"},
         short="{}",

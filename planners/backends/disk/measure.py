@@ -12,8 +12,8 @@ from planners.backends.disk.session import stream_model
 from planners.core.backends import LayerRun, StreamedRun
 from planners.core.files import write_text
 from planners.core.graph import Graph
+from planners.core.layer_times import COLUMNS
 from planners.core.machine import load_machine
-from planners.streaming.model.table import COLUMNS
 from planners.streaming.planner import plan
 
 MACHINE = "jetson_xavier"

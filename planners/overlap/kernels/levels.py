@@ -71,7 +71,9 @@ class Cost:
         written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
         ports_s: float = seconds_by_port(read_s, {onchip.name: written}, machine, max)
         begun = machine.engine("compute").latency_s * times
-        made_s = begun + max(self._array_s(op, times), ports_s)
+        made_s = self._array_s(op, times)
+        if op.seconds is None:
+            made_s = begun + max(made_s, ports_s)
         return made_s + sum(_waited_s(each, made_s, times) for each in self._moved_s(op))
 
     def _moved_s(self, op: Operator) -> Iterator[float]:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from planners.api import simulate
 from planners.core.details.streamed import StreamedLayer
 from planners.core.graph import Graph
+from planners.core.layer_times import COLUMNS
 from planners.core.machine import load_machine
 from planners.core.plan import Plan, streamed_of
 from planners.core.program import Load, Program
@@ -33,7 +34,6 @@ from planners.simulator.claimed import check
 from planners.simulator.moved import energy
 from planners.streaming import plan
 from planners.streaming.model.layers import units_of
-from planners.streaming.model.table import COLUMNS
 from planners.streaming.model.times import NAME, Xavier
 from planners.streaming.schedule.pipelines import fixed
 

@@ -171,9 +171,10 @@ class _Timing:
         written = sizes * elements[made] // elements
         writes = self._moved(role == WRITE, written, "write_bytes_per_s")
         moving = seconds_by_port(reads, writes, self.machine, np.maximum)
-        longest = np.maximum(self._arrays(rows), moving[rows])
-        seconds: Seconds = self._engine_values(rows, "latency_s") + longest
-        return seconds
+        arrays = self._arrays(rows)
+        seconds: Seconds = self._engine_values(rows, "latency_s") + np.maximum(arrays, moving[rows])
+        given = np.array([*map(self._compute.is_given, table.operators), False])
+        return np.where(given[table.operator[rows]], arrays, seconds)
 
     def _crossing(self, sizes: Numbers) -> Numbers | Seconds:
         """Of each row the bytes that a compute reads: of weights, what ports say."""
@@ -192,7 +193,7 @@ class _Timing:
 
     def _arrays(self, rows: Flags) -> Seconds:
         """Seconds of array and outputs of these computes: those of parts alike are asked once."""
-        if self.machine.is_ideal:
+        if self._compute.is_ideal:
             return self.table.macs[rows] / self.machine.macs_per_s
         parts, which = computed_parts(self.columns, self._compute)
         seconds: Seconds = np.array([self._compute.part_s(*part) for part in parts])[which]

@@ -1,25 +1,18 @@
-"""A user's table of times: `layer,read_s,copy_s,kernel_s`, one row a layer, or one a sample.
+"""Layers with the times of a user's table (`planners.core.layer_times`).
 
-The first column names an operator of the graph, every operator has a row; without parameters its
-read and copy may be empty. A layer with several rows was measured several times: plans are made
-with the median of each column, `planners.streaming.search.bound` takes the largest and draws from
-them.
+Plans are made with the median of what was measured, `planners.streaming.search.bound` takes the
+largest and draws from all.
 """
 
 from __future__ import annotations
 
-import csv
-import difflib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from planners.core.errors import BadInput
 from planners.core.graph import Graph
+from planners.core.layer_times import read_samples
 from planners.streaming.model.layers import Layer, Unit
-
-COLUMNS = ("layer", "read_s", "copy_s", "kernel_s")
 
 
 class OperatorTimes:
@@ -80,50 +73,5 @@ class OperatorTimes:
 
 
 def read_table(graph: Graph, path: str | Path) -> OperatorTimes:
-    """The times of a graph's layers from a CSV file.
-
-    Raises `BadInput` naming the line for a layer that is missing or unknown, and for a time that
-    is negative or no number.
-    """
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"cannot read times from {path}: {error}") from error
-    if not rows or tuple(cell.strip() for cell in rows[0]) != COLUMNS:
-        raise BadInput(f"{path}: the first line must be {','.join(COLUMNS)}")
-    samples: dict[str, list[tuple[float, ...]]] = {}
-    operators = {op.name: op for op in graph.operators}
-    for number, row in enumerate(rows[1:], start=2):
-        if not any(cell.strip() for cell in row):
-            continue
-        where = f"{path}, line {number}"
-        if len(row) != len(COLUMNS):
-            raise BadInput(f"{where}: {len(row)} cells, not {len(COLUMNS)}")
-        name = row[0].strip()
-        if name not in operators:
-            near = difflib.get_close_matches(name, operators, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise BadInput(f"{where}: {graph.name} has no layer {name!r:.60}{hint}")
-        streams = bool(operators[name].parameters)
-        cells = zip(COLUMNS[1:], row[1:], strict=True)
-        samples.setdefault(name, []).append(
-            tuple(_seconds(cell, f"{where}: {column}", streams) for column, cell in cells)
-        )
-    if missing := [name for name in operators if name not in samples]:
-        raise BadInput(f"{path}: layer {missing[0]!r} is missing ({len(missing)} in all)")
-    return OperatorTimes(graph, samples, f"table {Path(path).name}")
-
-
-def _seconds(cell: str, where: str, streams: bool) -> float:
-    text = cell.strip()
-    if not text and not streams and not where.endswith("kernel_s"):
-        return 0.0
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    # Written so that NaN fails.
-    if not 0 <= value < 1e9:
-        raise BadInput(f"{where} must be seconds, zero or above, not {text!r:.40}")
-    return value
+    """The times of a graph's layers from a CSV file. Raises `BadInput` as `read_samples` does."""
+    return OperatorTimes(graph, read_samples(graph, path), f"table {Path(path).name}")
