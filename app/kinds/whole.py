@@ -239,6 +239,8 @@ def latency_card(shown: Shown) -> Card:
     label, told = "ideal latency" if is_ideal else "latency", LATENCY
     if is_ideal:
         told += "\nOf an ideal machine: every operator runs at the full MAC rate."
+    if is_given:
+        told += f"\nTimes: {shown.trace.times}."
     if floor:
         label += f", {max(0.0, took / floor - 1):.1%} over floor"
         told += (

@@ -71,7 +71,9 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
 
 
 def _machine(plan: Plan) -> str:
-    ideal = plan.machine.is_ideal and plan.times is None and not plan.graph.is_timed
+    if plan.graph.is_timed:
+        return f"{plan.machine.name}, operators as given by {plan.graph.source.get('times', 'it')}"
+    ideal = plan.machine.is_ideal and plan.times is None
     return f"{plan.machine.name}, an ideal machine" if ideal else plan.machine.name
 
 

@@ -310,6 +310,10 @@ def test_calibrate_times_layers_that_plans_use(spillway: Any, tmp_path: Path) ->
     assert made.code == 0, made.err
     kernels = sum(row.kernel_s for row in sp.Plan.load(plan).details.streamed.layers)
     assert 0 < kernels < 60
+    options = ("--planner", "cosma", "--budget", "MP", "--times", out, *size)
+    told = spillway("plan", "squeezenet1_1", *options, "--out", plan).out
+    assert "on npu_small, operators as given by table times.csv" in told
+    assert kernels == pytest.approx(sum(op.seconds for op in sp.Plan.load(plan).graph.operators))
 
 
 def test_reproduce_compares_all_schemes(spillway: Any) -> None:
