@@ -81,7 +81,7 @@ def _finished(request: Problem[StreamingOptions], times: Times, choice: Schedule
         seconds = seconds_of(program, graph, given) if given else ()
         last = schedule(program, machine, graph, seconds=seconds)
         choice = replace(choice, delay_s=max(interval.stop_s for interval in last))
-    solver = f"layered streaming, {chosen.pipeline}{', joint' * chosen.joint}"
+    solver = f"layered streaming, {chosen.pipeline}{', joint' * (choice.schedule.kind == 'joint')}"
     claims = account(graph, program).claims(
         choice.memory_bytes, choice.bound_bytes, solver, request.clock
     )

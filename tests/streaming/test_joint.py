@@ -131,3 +131,15 @@ def test_a_plan_in_no_time_is_a_point_of_its_front() -> None:
     sp.check(plan)
     assert plan.details.streamed is not None
     assert plan.claims.objective_bytes in [size for size, _ in plan.details.streamed.front]
+
+
+def test_rings_apart_are_taken_where_one_memory_has_no_addresses_for_its_bound() -> None:
+    """What was asked is not what there is: no fault of the plan, and the plan says so."""
+    plan = sp.plan(
+        sp.load("vit_b_16"), "streaming", "MP", "npu_ideal", joint=True, weights="counted"
+    )
+    sp.check(plan)
+    streamed = plan.details.streamed
+    assert streamed is not None
+    assert not streamed.joint
+    assert "joint" not in plan.claims.solver
