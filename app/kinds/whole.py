@@ -239,6 +239,10 @@ def latency_card(shown: Shown) -> Card:
     label, told = "ideal latency" if is_ideal else "latency", LATENCY
     if is_ideal:
         told += "\nOf an ideal machine: every operator runs at the full MAC rate."
+    machine = shown.plan.machine
+    if machine.seconds_band and not is_given:
+        first, last = map(seconds_text, machine.between_s(took))
+        told += f"\nLikely {first} to {last}, by {machine.sources['seconds_band']}."
     if is_given:
         told += f"\nTimes: {shown.trace.times}."
     if floor:

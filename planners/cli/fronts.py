@@ -14,6 +14,7 @@ from planners.cli.options import WeightsOption
 from planners.cli.output import CommandAnswer
 from planners.core.errors import BadInput
 from planners.core.files import write_text
+from planners.core.machine import presets
 from planners.core.units import format_quantity
 from planners.study.fronts import METRICS, UNITS
 
@@ -100,7 +101,8 @@ def report(
             "",
             f"## Winners, by {by}",
             "",
-            "With what the winner has and, in brackets, how much more the second has.",
+            "With what the winner has and, in brackets, how much more the second has (≈: less than",
+            "the machine's seconds were from what judged them, so the two are not told apart).",
             "",
             markdown(matrix(found, by)),
             "",
@@ -119,15 +121,20 @@ def matrix(found: pd.DataFrame, by: str) -> pd.DataFrame:
     bare = len(set(names)) == len(names)
     short = (lambda name: name.split(":")[0]) if bare else str
 
-    def cell(winner: str, value: float, second: str | None, margin: float) -> str:
+    def cell(winner: str, value: float, second: str | None, margin: float, machine: str) -> str:
         if winner == "none":
             return "–"
-        more = f" ({short(second)} +{margin:.0%})" if second and margin == margin else ""
+        more = ""
+        if second and margin == margin:
+            preset = presets().get(machine) if by == "latency" else None
+            close = preset is not None and not preset.tells_apart(value, value * (1 + margin))
+            about = "≈ " if close and preset and preset.seconds_band else ""
+            more = f" ({about}{short(second)} +{margin:.0%})"
         return (
             "+".join(map(short, winner.split("+"))) + f" {format_quantity(value, UNITS[by])}{more}"
         )
 
-    columns = (found[name] for name in ("winner", "value", "second", "margin"))
+    columns = (found[name] for name in ("winner", "value", "second", "margin", "machine"))
     told = [cell(*row) for row in zip(*columns, strict=True)]
     rows = ["model", "machine"] if several else ["model"]
     wide = found.assign(told=told).pivot(index=rows, columns="budget", values="told")

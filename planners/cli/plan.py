@@ -62,12 +62,22 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         "peak": size_text(claims.peak_bytes),
         "extent": size_text(claims.extent_bytes),
         "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {_machine(plan)}{_over_floor(row)}",
+        **_band(plan, row["makespan_s"]),
         "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
         **_streaming_lines(plan),
         **_overlap_lines(plan),
         "planned in": f"{claims.plan_s:.3f} s",
     }
     return "\n".join([print_table(facts), *plan.notes, *_group_lines(plan)])
+
+
+def _band(plan: Plan, seconds: float) -> dict[str, str]:
+    """From when until when that may be, by what judged the machine's seconds."""
+    machine = plan.machine
+    if not machine.seconds_band or plan.graph.is_timed or plan.times is not None:
+        return {}
+    first, last = (f"{each * 1e3:.4g}" for each in machine.between_s(seconds))
+    return {"  likely": f"{first} to {last} ms, by {machine.sources['seconds_band']}"}
 
 
 def _machine(plan: Plan) -> str:

@@ -67,7 +67,9 @@ class Machine:
     `parameters` the one where parameters live. `slower` names memories that tensors may lie in
     too, behind `onchip`, each no faster than the one before. `compute_maps`, `compute_rates` and
     `compute_ports` say how its array takes operators (`planners.core.compute_maps`). It leaks
-    `leakage_w` watts as long as it runs. `sources` is keyed by field: `clock_hz`,
+    `leakage_w` watts as long as it runs. `seconds_band` are the least and the most that its seconds
+    were of those of what judged them, which `sources` names: of an unknown judge it is empty, and
+    two machines that differ in it alone are equal. `sources` is keyed by field: `clock_hz`,
     `scratchpad.size_bytes`, `compute_rates.default`. Raises `BadInput` naming the field where a
     value makes no sense.
     """
@@ -90,6 +92,7 @@ class Machine:
     compute_rates: Mapping[str, float] = field(default_factory=dict, hash=False)
     compute_ports: ComputePorts = ALL_IN_TURN
     leakage_w: float = 0.0
+    seconds_band: tuple[float, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -116,6 +119,16 @@ class Machine:
     def is_ideal(self) -> bool:
         """Whether every operator runs at the full MAC rate: nothing says how an array takes it."""
         return not self.compute_maps and not self.compute_rates
+
+    def between_s(self, seconds: float) -> tuple[float, float]:
+        """From when until when a time may be of the machine's judge; the time twice without one."""
+        least, most = self.seconds_band or (1.0, 1.0)
+        return seconds / most, seconds / least
+
+    def tells_apart(self, seconds: float, other_s: float) -> bool:
+        """Whether two times differ by more than the machine's were from their judge."""
+        least, most = sorted((seconds, other_s))
+        return self.between_s(least)[1] < self.between_s(most)[0]
 
     @property
     def without_effect(self) -> tuple[str, ...]:
@@ -174,13 +187,21 @@ class Machine:
         return machine
 
 
-_WHERE_SAID = ("leakage_w", "slower", "compute_maps", "compute_rates", "compute_ports")
+_WHERE_SAID = (
+    "leakage_w",
+    "slower",
+    "compute_maps",
+    "compute_rates",
+    "compute_ports",
+    "seconds_band",
+)
 _COMPUTE: Mapping[str, Callable[[Any], Any]] = {
     "compute_maps": maps_of,
     "compute_rates": rates_of,
     "compute_ports": ports_of,
+    "seconds_band": lambda items: tuple(items) if isinstance(items, list) else items,
 }
-_SAID_AS_A_WHOLE = ("compute_maps", "compute_ports")
+_SAID_AS_A_WHOLE = ("compute_maps", "compute_ports", "seconds_band")
 _QUANTITIES = ("clock_hz", "macs_per_s", "bits_per_mac", "mac_pj")
 _ENGINES = ("compute", "dma_in", "dma_out")
 _TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,)}
@@ -257,6 +278,12 @@ def _validate(machine: Machine) -> None:
         may_be_zero = name.endswith(("_pj", "_pj_per_byte", ".latency_s", ".size_bytes"))
         if value == 0 and (name in bounded or not may_be_zero):
             fail(f"{name} must be above zero")
+    if band := machine.seconds_band:
+        numbers_of_it = isinstance(band, tuple) and all(type(n) in (int, float) for n in band)
+        if not numbers_of_it or len(band) != 2 or not 0 < band[0] <= band[1] < 1e6:
+            fail(f"seconds_band must be two shares, the least and the most, not {band!r:.60}")
+        if machine.sources and "seconds_band" not in machine.sources:
+            fail("sources: seconds_band is missing: what judged the machine's seconds")
     levels = {level.name for level in machine.memories}
     check_compute(machine.compute_maps, machine.compute_rates, machine.compute_ports, levels, fail)
     for name in machine.sources:
@@ -426,6 +453,9 @@ def with_numbers(machine: str | Machine, numbers: Mapping[str, float]) -> Machin
     )
     rates = {**machine.compute_rates, **parts.get("compute_rates", {})}
     own: dict[str, Any] = {"memories": levels, "engines": engines, "compute_rates": rates}
+    if any(not name.endswith(".size_bytes") for name in numbers):  # No longer what was judged.
+        own["seconds_band"] = ()
+        sources.pop("seconds_band", None)
     return replace(machine, **own, sources=sources, **parts.get("", {}))
 
 

@@ -91,7 +91,8 @@ def test_every_preset_of_the_table_is_there_with_its_size() -> None:
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_a_preset_says_where_each_figure_is_from(name: str) -> None:
     machine = presets()[name]
-    tables = {n for n in ("compute_maps", "compute_ports") if n in machine.to_json()}
+    said = ("compute_maps", "compute_ports", "seconds_band")
+    tables = {name for name in said if name in machine.to_json()}
     assert set(machine.sources) == set(machine.numbers()) | tables
     assert all(source.strip() for source in machine.sources.values())
     assert machine.notes.endswith(".")
