@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from planners.cli import main
+from planners.cli.fronts import matrix
 from planners.core.units import format_quantity
 from tests.random_graphs import random_graph
 
@@ -94,3 +95,32 @@ def test_wrong_input(model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[s
     for arguments, line in told.items():
         code, _, err = run(capfd, *arguments)
         assert (code, line in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
+    ("machine", "by", "marked"),
+    [
+        ("ethos_u55_high_end", "latency", True),
+        ("ethos_u55_high_end", "traffic", False),
+        ("npu_ideal", "latency", False),
+        ("a machine of one's own", "latency", False),
+    ],
+)
+def test_planners_closer_than_a_machine_is_to_its_judge_are_marked(
+    machine: str, by: str, marked: bool
+) -> None:
+    """0.79 to 1.25 of the judge's: 40 % more may be as quick, 80 % more is slower."""
+    found = pd.DataFrame(
+        {
+            "model": ["m", "n"],
+            "machine": machine,
+            "budget": "MR",
+            "winner": "joined",
+            "value": 1.0,
+            "second": "fusion",
+            "margin": [0.4, 0.8],
+        }
+    )
+    close, apart = matrix(found, by)["MR"]
+    assert ("≈ fusion +40%" in close) == marked
+    assert "≈" not in apart
