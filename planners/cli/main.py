@@ -86,7 +86,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "simulate": (
         "planners.cli.plan_file",
-        "Time a plan: makespan, what each engine does, energy.",
+        "Time a plan: makespan, what each engine does, energy; what binds each operator.",
     ),
     "run": (
         "planners.cli.plan_file",

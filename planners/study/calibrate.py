@@ -43,6 +43,8 @@ def calibrate(
     reads of two sizes. Raises `BadInput` where it cannot write.
     """
     clock = Clock(60.0, progress)
+    clock.report("reading from disk")  # First: where it cannot write, it says so at once.
+    storage = _read_rate(Path(folder or tempfile.gettempdir()))
     clock.report("copying in memory")
     host = _copy_rate(COPY_BYTES)
     clock.report("copying in cache")
@@ -51,8 +53,6 @@ def calibrate(
     macs = _mac_rate()
     clock.report("operators of each kind")
     array = MEASURE_ARRAY.function()()
-    clock.report("reading from disk")
-    storage = _read_rate(Path(folder or tempfile.gettempdir()))
     return _machine(host, cache, macs, storage, array)
 
 

@@ -28,7 +28,7 @@ def table(graph: sp.Graph, path: Path, random: Random) -> Path:
 @pytest.mark.parametrize("machine", ["npu_small", "npu_ideal"])
 @pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap", "joined", "auto"])
 def test_every_planner_takes_them(planner: str, machine: str, tmp_path: Path) -> None:
-    graph = sp.load("mcunet_vww1", input_shape=(1, 3, 48, 48))
+    graph = sp.load("mcunet_vww1", input_shape=(1, 3, 32, 32))
     path = table(graph, tmp_path / "layers.csv", Random(planner))
     plan = sp.plan(graph, planner, "64KiB", machine, time_limit=0.4, times=path)
     sp.check(plan)
@@ -42,7 +42,7 @@ def test_every_planner_takes_them(planner: str, machine: str, tmp_path: Path) ->
     assert sp.simulate(again).makespan_s == trace.makespan_s
 
 
-@pytest.mark.parametrize("seed", range(cases(12)))
+@pytest.mark.parametrize("seed", range(cases(8)))
 def test_random_modules(seed: int, tmp_path: Path) -> None:
     case = random_case(seed)
     graph = sp.from_torch(case.module, case.inputs)
@@ -51,7 +51,7 @@ def test_random_modules(seed: int, tmp_path: Path) -> None:
         pytest.skip("nothing to plan")
     for planner, machine, budget in (("cosma", "npu_small", "MR"), ("fusion", "npu_ideal", "1MiB")):
         options = {"objective": "latency", "times": str(path)}
-        plan = sp.plan(graph, planner, budget, machine, 1.0, **options)  # type: ignore[arg-type]
+        plan = sp.plan(graph, planner, budget, machine, 0.3, **options)  # type: ignore[arg-type]
         trace = sp.simulate(plan)
         intervals = schedule(plan.program, plan.machine, plan.graph)
         assert trace.makespan_s == max((each.stop_s for each in intervals), default=0.0)

@@ -258,7 +258,9 @@ def test_products_of_tokens_in_a_map_run_in_slices() -> None:
     layers = nn.Sequential(nn.Linear(64, 2048), nn.GELU(), nn.Linear(2048, 64)).eval()
     inputs = (torch.randn(1, 7, 7, 64),)
     graph = sp.from_torch(layers, inputs, bytes_per_element=1)
-    plan = sp.plan(graph, "joined", 140_000, objective="latency", time_limit=4, **ALONE)
+    plan = sp.plan(
+        graph, "joined", 140_000, "npu_ideal", objective="latency", time_limit=4, **ALONE
+    )
     assert [stretch.how for stretch in plan.details.stretches] == ["pool"]
     assert sp.check(plan).traffic_bytes == plan.claims.bound_bytes
     assert sum(isinstance(item, Compute) for item in plan.program.instructions) > 4

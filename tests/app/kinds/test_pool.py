@@ -296,6 +296,7 @@ def test_the_explorer_shows_a_pool_and_leaves_it(drawn: Shown, shown: Shown) -> 
     assert "came back" in explorer.legend.object
 
 
+@pytest.mark.long
 def test_a_worker_plans_and_writes_code(session: Session, until: Until) -> None:
     session.change(
         model=MODEL, input_shape="1x3x32x32", planner="overlap", machine=MACHINE, budget="200000"
