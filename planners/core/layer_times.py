@@ -46,7 +46,7 @@ def read_samples(
     is negative or no number.
     """
     try:
-        with open(path, newline="", encoding="utf-8") as file:
+        with open(path, newline="", encoding="utf-8-sig") as file:
             rows = list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"cannot read times from {path}: {error}") from error

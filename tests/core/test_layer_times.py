@@ -28,9 +28,11 @@ def table(graph: sp.Graph, path: Path, random: Random) -> Path:
 @pytest.mark.parametrize("machine", ["npu_small", "npu_ideal"])
 @pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap", "joined", "auto"])
 def test_every_planner_takes_them(planner: str, machine: str, tmp_path: Path) -> None:
-    graph = sp.load("mcunet_vww1", input_shape=(1, 3, 32, 32))
+    chain = [nn.Conv2d(3, 16, 3, stride=2), nn.ReLU(), nn.Conv2d(16, 16, 3, groups=16)]
+    chain += [nn.Conv2d(16, 32, 1), nn.Sigmoid(), nn.Conv2d(32, 8, 3), nn.MaxPool2d(2)]
+    graph = sp.from_torch(nn.Sequential(*chain), (torch.zeros(1, 3, 64, 64),))
     path = table(graph, tmp_path / "layers.csv", Random(planner))
-    plan = sp.plan(graph, planner, "64KiB", machine, time_limit=0.4, times=path)
+    plan = sp.plan(graph, planner, "40KiB", machine, time_limit=0.4, times=path)
     sp.check(plan)
     trace, least_s = sp.simulate(plan), sum(op.seconds or 0.0 for op in plan.graph.operators)
     assert trace.times.startswith("operators as given by table layers.csv")
@@ -109,3 +111,12 @@ def test_a_graph_s_seconds_are_seconds(seconds: object) -> None:
     data["operators"][0]["seconds"] = seconds
     with pytest.raises(BadInput, match="malformed graph: expected seconds"):
         sp.Graph.from_json(data)
+
+
+def test_a_table_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
+    """With a mark of its encoding in front, other ends of lines, spaces and empty lines."""
+    graph = sp.from_torch(nn.Conv2d(16, 32, 1), (torch.zeros(1, 16, 8, 8),))
+    (path := tmp_path / "layers.csv").write_bytes(
+        b"\xef\xbb\xbflayer, kernel_s\r\nconv2d, 2e-3\r\nconv2d, 4e-3\r\n\r\n"
+    )
+    assert with_times(graph, path).operators[0].seconds == pytest.approx(3e-3)
