@@ -258,6 +258,21 @@ class ComputeSeconds:
         macs = share_of_macs(self.graph, op, op.outputs[0], box)
         return count * self.array_s(op.name, [Piece(op.outputs[0], box)], None, macs)
 
+    def instructions_s(
+        self,
+        op: Operator,
+        count: int,
+        array_s: float,
+        read_s: Mapping[str, float],
+        written_s: Mapping[str, float],
+    ) -> float:
+        """Seconds of so many instructions of an operator, from those that array and outputs take in
+        all of them, and in which each memory is read and written."""
+        if op.seconds is not None:
+            return array_s
+        ports_s: float = seconds_by_port(read_s, written_s, self.machine, max)
+        return self.machine.engine("compute").latency_s * count + max(array_s, ports_s)
+
     def macs_s(self, macs: int, ops: Iterable[Operator]) -> float:
         """Seconds of so many MACs at the pace of some operators, each made at once."""
         some = list(ops)

@@ -16,7 +16,7 @@ from itertools import permutations, product
 from math import prod
 
 from planners.core.access import needs, share_of_macs
-from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.graph import Graph, Operator
 from planners.core.integers import rounded_up
 from planners.core.machine import Machine
@@ -163,14 +163,13 @@ class OperatorBoxes:
             crossing = self._compute.crossing(name, memory.name) * size * count
             read_s[memory.name] = read_s.get(memory.name, 0.0) + crossing / memory.read_bytes_per_s
         written = self.graph.size_bytes(self.output) / onchip.write_bytes_per_s
-        ports_s: float = seconds_by_port(read_s, {onchip.name: written}, machine, max)
-        begun_s = machine.engine("compute").latency_s * count
         along = [_lengths(n, size) for n, size in zip(self.shape, sizes, strict=True)]
         array_s = sum(
             self._compute.parts_s(self.op, tuple((0, n) for n, _ in each), prod(k for _, k in each))
             for each in product(*along)
         )
-        return array_s if self.op.seconds is not None else begun_s + max(array_s, ports_s)
+        written_s = {onchip.name: written}
+        return self._compute.instructions_s(self.op, count, array_s, read_s, written_s)
 
     def _moving_s(self, loaded: Mapping[str, int]) -> tuple[float, float]:
         """Seconds for what is loaded, and for the output."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, takewhile
 
-from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.overlap.kernels.bottleneck import recomputing
@@ -69,11 +69,8 @@ class Cost:
             share = 1 + again * (times - 1) / TensorRows(graph, name).count
             read_s[onchip.name] += graph.size_bytes(name) * share / onchip.read_bytes_per_s
         written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
-        ports_s: float = seconds_by_port(read_s, {onchip.name: written}, machine, max)
-        begun = machine.engine("compute").latency_s * times
-        made_s = self._array_s(op, times)
-        if op.seconds is None:
-            made_s = begun + max(made_s, ports_s)
+        array_s, written_s = self._array_s(op, times), {onchip.name: written}
+        made_s = self._compute.instructions_s(op, times, array_s, read_s, written_s)
         return made_s + sum(_waited_s(each, made_s, times) for each in self._moved_s(op))
 
     def _moved_s(self, op: Operator) -> Iterator[float]:
