@@ -234,7 +234,7 @@ def traffic_card(shown: Shown) -> Card:
 def latency_card(shown: Shown) -> Card:
     """How long the program takes, and how far above what no plan takes less than."""
     took, floor = shown.trace.makespan_s, latency_floor_s(shown.plan)
-    is_given = shown.plan.times is not None or shown.graph.is_timed
+    is_given = shown.plan.has_given_times
     is_ideal = shown.plan.machine.is_ideal and not is_given
     label, told = "ideal latency" if is_ideal else "latency", LATENCY
     if is_ideal:
@@ -242,7 +242,7 @@ def latency_card(shown: Shown) -> Card:
     machine = shown.plan.machine
     if machine.seconds_band and not is_given:
         first, last = map(seconds_text, machine.between_s(took))
-        told += f"\nLikely {first} to {last}, by {machine.sources['seconds_band']}."
+        told += f"\nLikely {first} to {last}, by {machine.judge}."
     if is_given:
         told += f"\nTimes: {shown.trace.times}."
     if floor:

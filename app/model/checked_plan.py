@@ -29,7 +29,7 @@ from planners.simulator.records.interval_columns import HeldIntervals, columns_o
 from planners.simulator.records.stay_columns import ENDINGS, StayColumns, columns_of_stays
 from planners.simulator.simulate import traced
 
-MOST_BOUND = 200_000  # intervals of a program of which is told what binds its operators
+MOST_BOUND = 10_000  # intervals of a program of which is told what binds its operators
 STEPS_HELD = 4
 """Steps whose instructions are held: what is said of one looks at it, and at the one before."""
 WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn around them

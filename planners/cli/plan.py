@@ -74,16 +74,16 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
 def _band(plan: Plan, seconds: float) -> dict[str, str]:
     """From when until when that may be, by what judged the machine's seconds."""
     machine = plan.machine
-    if not machine.seconds_band or plan.graph.is_timed or plan.times is not None:
+    if not machine.seconds_band or plan.has_given_times:
         return {}
     first, last = (f"{each * 1e3:.4g}" for each in machine.between_s(seconds))
-    return {"  likely": f"{first} to {last} ms, by {machine.sources['seconds_band']}"}
+    return {"  likely": f"{first} to {last} ms, by {machine.judge}"}
 
 
 def _machine(plan: Plan) -> str:
     if plan.graph.is_timed:
-        return f"{plan.machine.name}, operators as given by {plan.graph.source.get('times', 'it')}"
-    ideal = plan.machine.is_ideal and plan.times is None
+        return f"{plan.machine.name}, operators as given by {plan.graph.timed_by}"
+    ideal = plan.machine.is_ideal and not plan.has_given_times
     return f"{plan.machine.name}, an ideal machine" if ideal else plan.machine.name
 
 

@@ -42,17 +42,14 @@ def simulate(
     machine: Annotated[str | None, typer.Option("--machine")] = None,
     serial: Annotated[bool, typer.Option("--serial", help="overlap nothing")] = False,
     operators: Annotated[
-        bool, typer.Option("--operators", help="and what binds each operator")
+        bool, typer.Option("--operators", help="and what binds computing, and each operator")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Time a plan: makespan, what each engine does, energy; what binds each operator."""
-    from planners.simulator.binding import seconds_bound, utilisation, what_binds
-
     plan = sp.Plan.load(plan_file)
     timed_on = plan.machine if machine is None else sp.load_machine(machine)
     trace = sp.simulate(plan, timed_on, serial=serial)
-    bindings = what_binds(plan, trace, timed_on)
     facts = {
         "machine": trace.machine,
         "serial": trace.serial,
@@ -62,22 +59,29 @@ def simulate(
         "peak_bytes": trace.peak_bytes,
         "energy_j": trace.energy_j,
     }
-    bound_s = seconds_bound(bindings)
-    facts["utilisation"] = utilisation(bindings, timed_on)
     parts = {f"{name} busy_s": value for name, value in trace.busy_s.items()}
-    parts |= {f"bound by {name} s": value for name, value in bound_s.items()}
     parts |= {f"{name} stalled_s": value for name, value in trace.stall_s.items()}
     parts |= {f"{name} energy_j": value for name, value in trace.energy.items()}
     nested: dict[str, object] = {
         "busy_s": trace.busy_s,
         "stall_s": trace.stall_s,
         "energy": trace.energy,
-        "bound_s": bound_s,
     }
     if len(trace.touched_bytes) > 1:
         nested["touched_bytes"] = trace.touched_bytes
         parts |= {f"{name} touched_bytes": n for name, n in trace.touched_bytes.items()}
-    rows = [
+    if not operators:
+        CommandAnswer(as_json).give(facts | nested, print_table(facts | parts))
+        return
+    import pandas as pd
+
+    from planners.simulator.binding import seconds_bound, utilisation, what_binds
+
+    bindings = what_binds(plan, trace, timed_on)
+    facts["utilisation"] = utilisation(bindings, timed_on)
+    nested["bound_s"] = bound_s = seconds_bound(bindings)
+    parts |= {f"bound by {name} s": value for name, value in bound_s.items()}
+    nested["operators"] = rows = [
         {
             "operator": each.operator,
             "busy_s": each.busy_s,
@@ -87,14 +91,8 @@ def simulate(
         }
         for each in bindings
     ]
-    table = print_table(facts | parts)
-    if operators:
-        import pandas as pd
-
-        numbers = pd.DataFrame(rows).to_string(index=False, float_format="{:.6g}".format)
-        table += f"\n\n{numbers}"
-        nested["operators"] = rows
-    CommandAnswer(as_json).give(facts | nested, table)
+    numbers = pd.DataFrame(rows).to_string(index=False, float_format="{:.6g}".format)
+    CommandAnswer(as_json).give(facts | nested, f"{print_table(facts | parts)}\n\n{numbers}")
 
 
 @app.command()

@@ -178,8 +178,9 @@ class ComputeSeconds:
         """How many elements of each axis of the first output a step of the array makes, on the map
         that does most in a cycle; ones where it has none."""
         work = self._work(operator)
-        steps = [1] * len(work.nest.shape)
-        if work.maps and not work.nest.moves:
+        graph = self.graph
+        steps = [1] * (len(graph.tensors[work.output].shape) if graph else 0)
+        if work.maps and not work.nest.moves:  # Where elements are moved its axes are others.
             used = max(work.maps, key=lambda each: each.macs_per_cycle)
             for axis, step in zip(work.nest.axes, (*used.pixels, used.outputs), strict=True):
                 if axis >= 0:

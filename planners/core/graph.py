@@ -228,6 +228,13 @@ class Graph(Displayed):
         return any(op.seconds is not None for op in self.operators)
 
     @property
+    def timed_by(self) -> str:
+        """What says the seconds of its operators; of what a file says, a line is told."""
+        told = self.source.get("times", "")
+        fine = isinstance(told, str) and told.isprintable() and len(told) <= 80
+        return told if told and fine else "the graph"
+
+    @property
     def macs(self) -> int:
         return sum(op.macs for op in self.operators)
 

@@ -125,6 +125,12 @@ class Machine:
         least, most = self.seconds_band or (1.0, 1.0)
         return seconds / most, seconds / least
 
+    @property
+    def judge(self) -> str:
+        """What judged its seconds; files may say anything, of which a line is told."""
+        told = self.sources.get("seconds_band", "")
+        return told if told and told.isprintable() and len(told) <= 300 else "its machine file"
+
     def tells_apart(self, seconds: float, other_s: float) -> bool:
         """Whether two times differ by more than the machine's were from their judge."""
         least, most = sorted((seconds, other_s))

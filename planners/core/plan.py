@@ -98,6 +98,11 @@ class Plan(Displayed):
             object.__setattr__(self, "details", Details.from_json(self.details))
 
     @property
+    def has_given_times(self) -> bool:
+        """Whether its seconds were given, of layers or of operators, and are not the machine's."""
+        return self.times is not None or self.graph.is_timed
+
+    @property
     def gap(self) -> float:
         """What is open of what was minimised: the claims' gap, or that of the seconds."""
         latency = self.details.latency

@@ -138,6 +138,7 @@ def times_text(given: GivenTimes | None, machine: Machine, graph: Graph) -> str:
     if given is not None:
         return f"given by {given.source}, not the machine's roofline"
     if graph.is_timed:
-        source = graph.source.get("times", "the graph")
-        return f"operators as given by {source}, transfers by the roofline of {machine.name}"
+        return (
+            f"operators as given by {graph.timed_by}, transfers by the roofline of {machine.name}"
+        )
     return f"roofline of {machine.name}" + ", an ideal machine" * machine.is_ideal

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import planners as sp
+from app.outputs.scripts import plan_as_python
 from planners.core.compute_seconds import ComputeSeconds
 from planners.core.errors import BadInput
 from planners.core.floors import latency_floor_s
@@ -120,3 +121,20 @@ def test_a_table_as_a_spreadsheet_writes_it(tmp_path: Path) -> None:
         b"\xef\xbb\xbflayer, kernel_s\r\nconv2d, 2e-3\r\nconv2d, 4e-3\r\n\r\n"
     )
     assert with_times(graph, path).operators[0].seconds == pytest.approx(3e-3)
+
+
+@pytest.mark.parametrize("told", [["a"], "two\nlines", "\x1b[31m", "long" * 40, ""])
+def test_what_a_file_says_of_its_times_is_a_line_or_is_not_told(told: object) -> None:
+    graph = sp.from_torch(nn.Conv2d(16, 32, 1), (torch.zeros(1, 16, 8, 8),))
+    data = graph.to_json()
+    data["operators"][0]["seconds"], data["source"]["times"] = 1e-3, told
+    assert sp.Graph.from_json(data).timed_by == "the graph"
+
+
+def test_a_script_of_a_plan_with_times_reads_the_plan(tmp_path: Path) -> None:
+    """The catalogue's network has none of them."""
+    graph = sp.load("mcunet_vww1", input_shape=(1, 3, 32, 32))
+    path = str(table(graph, tmp_path / "layers.csv", Random(0)))
+    plan = sp.plan(graph, "cosma", "MP", times=path)
+    assert "graph = kept.graph" in plan_as_python(plan)
+    assert "sp.load(" in plan_as_python(sp.plan(graph, "cosma", "MP"))

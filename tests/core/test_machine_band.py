@@ -56,3 +56,10 @@ def test_a_band_needs_its_judge() -> None:
     del data["sources"]["seconds_band"]
     with pytest.raises(BadInput, match="seconds_band is missing: what judged"):
         Machine.from_json(data)
+
+
+@pytest.mark.parametrize("told", ["", "two\nlines", "\x1b[31m", "long" * 100])
+def test_a_judge_is_a_line_or_is_not_told(told: str) -> None:
+    bare = replace(U55, sources={"seconds_band": told} if told else {})
+    assert bare.judge == "its machine file"
+    assert U55.judge.startswith("(measured) benchmarks/vela.py")

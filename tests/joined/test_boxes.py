@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import planners as sp
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.errors import BudgetTooSmall
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.plan import Claims, Plan
@@ -189,3 +190,22 @@ def test_a_part_of_an_axis_is_what_the_array_makes_at_once() -> None:
     boxes = OperatorBoxes(graph, MACHINE, 9_000, graph.operators[0])
     sizes = {grid.sizes[1] for grid in boxes.best("latency", Clock(60.0))}
     assert sizes & {16, 32, 48, 80}
+
+
+def test_what_is_moved_behind_a_product_has_parts_along_the_axes_of_its_output() -> None:
+    """A convolution whose tokens are one axis: the array's rows and channels are none of these."""
+
+    class Moved(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(3, 32, 4, stride=4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.conv(x).flatten(2).transpose(1, 2)
+
+    graph = sp.from_torch(Moved(), (torch.zeros(1, 3, 64, 64),))
+    for op in graph.operators:
+        shape = graph.tensors[op.outputs[0]].shape
+        assert len(ComputeSeconds(graph, MACHINE).at_once(op.name)) == len(shape)
+        boxes = OperatorBoxes(graph, MACHINE, 1 << 20, op)
+        assert all(len(grid.sizes) == len(shape) for grid in boxes.best("latency", Clock(60.0)))

@@ -54,7 +54,7 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
     chosen |= {"machine": preset_name(plan.machine), "weights": weights_in(plan)}
     changed = changed_numbers(plan.machine)
     known_machine = changed is not None
-    known_graph = isinstance(name, str) and shapes is not None
+    known_graph = isinstance(name, str) and shapes is not None and not graph.is_timed
     about, lines = "", []
     if not (known_machine and known_graph):
         about = f"# Expects {file}, the plan, in the folder where this is run."

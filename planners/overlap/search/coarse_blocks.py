@@ -79,10 +79,11 @@ class BlockSplits:
             op = graph.operators[position]
             if {*op.inputs} & {*graph.inputs} or {*op.outputs} & {*graph.outputs}:
                 quick = min(self._by_rows(position), key=self.cost.seconds)
-                if quick is not runs[position - first]:
-                    runs[position - first] = quick
-                    way = self._way(first, stop, runs)
-                    if way is not None:
+                at = position - first
+                if quick is not runs[at]:
+                    changed = [*runs[:at], quick, *runs[at + 1 :]]
+                    if (way := self._way(first, stop, changed)) is not None:
+                        runs = changed
                         yield way
 
     def _by_rows(self, position: int) -> Iterator[RunCandidate]:
