@@ -40,7 +40,7 @@ def operator_facts(shown: Shown, name: str) -> list[Row]:
     rows.append(fact(f"runs in {steps_text(steps)}", taken))
     if (binding := shown.bindings.get(name)) is not None:
         used = binding.utilisation(shown.plan.machine)
-        rate = f"{used:.0%} used" if operator.macs else ""
+        rate = f"{used:.1%} used" if operator.macs else ""
         about = "MACs over those that the array would do at its full rate while this computes"
         rows.append({**fact(f"bound by {binding.sentence}", rate), "about": about})
     return rows
