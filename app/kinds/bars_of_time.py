@@ -19,8 +19,11 @@ MOST = 1500  # bars at once: with more, those thinner than a line are drawn toge
 ENDS_IN_SIGHT = 900  # what is closer than this part of the window cannot be distinguished
 WAITS = "right_diagonal_line"
 FULL = "left_diagonal_line"
+BOUND = "bound"
+"""A lane under the engine that computes: what binds its operators."""
 ENGINES = {
     "compute": ("compute", BLUE, PLAIN),
+    BOUND: ("bound by", BLUE, PLAIN),
     "dma_in": ("DMA in", GREEN, "dot"),
     "dma_out": ("DMA out", ORANGE, "right_diagonal_line"),
     "storage": ("storage", PURPLE, "horizontal_line"),

@@ -148,6 +148,40 @@ def stairs(points: Sequence[Point], x: str, y: str) -> tuple[list[float], list[f
     return line["x"], line["y"]
 
 
+def full_rate_stairs(points: Sequence[Point], x: str, y: str) -> tuple[list[float], list[float]]:
+    """The front of all plans with arrays that are always full; empty where latency is no axis.
+
+    What lies between it and a planner's front is what the machine's array costs.
+    """
+    if "latency" not in (x, y):
+        return [], []
+    ideal = [
+        {**p, AXES["latency"]: p["full_rate_s"]} for p in points if p.get("full_rate_s") is not None
+    ]
+    return stairs(ideal, x, y)
+
+
+def bands(points: Sequence[Point], machine: Machine, x: str, y: str) -> dict[str, list[Any]]:
+    """From where to where points that none beats may lie by what judged a machine's seconds.
+
+    Columns of segments, `of` the points' series; empty where nothing judged them, where times were
+    given, and where latency is no axis.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in ("x0", "y0", "x1", "y1", "of")}
+    if not machine.seconds_band or "latency" not in (x, y):
+        return columns
+    for i in sorted(best(points, x, y)):
+        p = points[i]
+        if p.get("own_times"):
+            continue
+        ends = machine.between_s(p[AXES["latency"]])
+        xs, ys = (ends if name == "latency" else [value(p, name)] * 2 for name in (x, y))
+        row = (xs[0], ys[0], xs[1], ys[1], p.get("series") or series(p["problem"]))
+        for name, item in zip(columns, row, strict=True):
+            columns[name].append(item)
+    return columns
+
+
 def floor(points: Sequence[Point], axis: str, graph: sp.Graph, machine: Machine) -> float | None:
     """What no plan of the graph can be below on an axis; None where nothing is known.
 

@@ -372,7 +372,8 @@ def _names(text: str) -> list[str]:
 
 
 def problem_of(plan: sp.Plan) -> dict[str, Any]:
-    """The fields of the problem that a plan answers, as far as the catalogue has them."""
+    """The fields of the problem that a plan answers, as far as the catalogue has them: of a graph
+    with times of its own it has no model."""
     graph, source = plan.graph, plan.graph.source
     fields: dict[str, Any] = {
         "granularity": graph.granularity,
@@ -384,8 +385,9 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
             preset_name(plan.machine), changed_numbers(plan.machine) or {}
         ),
         "planner": plan.planner,
-        "model": source.get("catalogue", graph.name),
     }
+    if not graph.is_timed:
+        fields["model"] = source.get("catalogue", graph.name)
     if shapes := source.get("input_shape"):
         fields["input_shape"] = " and ".join("x".join(map(str, shape)) for shape in shapes)
     if wishes := plan.options.get(WISHES):

@@ -128,13 +128,24 @@ class Machine:
     @property
     def judge(self) -> str:
         """What judged its seconds; files may say anything, of which a line is told."""
-        told = self.sources.get("seconds_band", "")
+        told = self.sources.get("seconds_band", "").removeprefix("(measured) ")
         return told if told and told.isprintable() and len(told) <= 300 else "its machine file"
 
     def tells_apart(self, seconds: float, other_s: float) -> bool:
         """Whether two times differ by more than the machine's were from their judge."""
         least, most = sorted((seconds, other_s))
         return self.between_s(least)[1] < self.between_s(most)[0]
+
+    @property
+    def at_full_rate(self) -> Machine:
+        """The same machine where every operator runs at the full MAC rate, without a setup, as the
+        papers' models have it: what its array costs is the difference."""
+        engines = tuple(
+            replace(engine, latency_s=0.0) if engine.name == "compute" else engine
+            for engine in self.engines
+        )
+        plain: dict[str, Any] = {"sources": {}, "seconds_band": (), "engines": engines}
+        return replace(self, compute_maps=(), compute_rates={}, compute_ports=ALL_IN_TURN, **plain)
 
     @property
     def without_effect(self) -> tuple[str, ...]:

@@ -62,4 +62,4 @@ def test_a_band_needs_its_judge() -> None:
 def test_a_judge_is_a_line_or_is_not_told(told: str) -> None:
     bare = replace(U55, sources={"seconds_band": told} if told else {})
     assert bare.judge == "its machine file"
-    assert U55.judge.startswith("(measured) benchmarks/vela.py")
+    assert U55.judge.startswith("benchmarks/vela.py")

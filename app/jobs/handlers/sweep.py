@@ -75,7 +75,15 @@ def point(plan: sp.Plan) -> dict[str, Any]:
     trace = traced(plan, report, plan.machine)
     text = json.dumps(plan.to_json(), separators=(",", ":"))
     kept = {"plan": packed(text)} if len(text) < MOST_TEXT else {}  # larger ones are planned again
-    return {**measured(plan, report, trace), **kept}
+    return {**measured(plan, report, trace), "full_rate_s": full_rate_s(plan, report), **kept}
+
+
+def full_rate_s(plan: sp.Plan, report: sp.CheckReport) -> float | None:
+    """What a checked plan would take if its array were always full; None where it has none, or
+    times were given."""
+    if plan.machine.is_ideal or plan.has_given_times:
+        return None
+    return traced(plan, report, plan.machine.at_full_rate).makespan_s
 
 
 def measured(plan: sp.Plan, report: sp.CheckReport, trace: sp.Trace) -> dict[str, Any]:

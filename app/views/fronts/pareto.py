@@ -20,9 +20,11 @@ from app.model.options import apart
 from app.model.pareto import (
     FLOORS,
     Point,
+    bands,
     best,
     by_series,
     floor,
+    full_rate_stairs,
     indexed,
     proof_text,
     proven_bounds,
@@ -52,6 +54,7 @@ LOOKS = (
 )
 MARKED = ("x", "y", "fill_alpha", "line_alpha", "index", "series")
 COLUMNS = (*MARKED, "budget", "peak", "traffic", "time", "energy", "proof")
+ENDS = ("x0", "y0", "x1", "y1")
 FAINT = 0.3
 TITLES = {
     "memory": "memory budget",
@@ -63,6 +66,8 @@ TITLES = {
 FORMAT_JOULES = FORMAT_SECONDS.replace("s'", "J'")
 PROVEN = "proven bound on traffic"
 HERE = "plan on screen"
+FULL_RATE = "same plans, every operator at full rate"
+LIKELY = "likely, by what judged the machine"
 LONG_NAME = 18
 """Letters of a name beside which there is room for one more than two."""
 APART = [6, 4]
@@ -97,6 +102,8 @@ class Pareto:
         self.bound = ColumnDataSource({"x": [], "y": []})
         self.floors = ColumnDataSource({"xs": [], "ys": []})
         self.here = ColumnDataSource({"x": [], "y": []})
+        self.full_rate = ColumnDataSource({"x": [], "y": []})
+        self.likely = ColumnDataSource({name: [] for name in (*ENDS, "colour")})
         self.x_range, self.y_range = Range1d(0, 1), Range1d(0, 1)
         self.axes: tuple[str, str] = ("", "")
         self._labels: list[str] = []
@@ -126,6 +133,12 @@ class Pareto:
     def _glyphs(self, plot: figure, theme: Theme) -> None:
         dashed: dict[str, Any] = {"line_color": theme.faint, "line_width": 1.6}
         bound = put(plot, "line", "x", "y", source=self.bound, line_dash="dotted", **dashed)
+        ideal = put(
+            plot, "line", "x", "y", source=self.full_rate, line_color=theme.faint, line_alpha=0.5
+        )
+        ends = dict(zip(ENDS, ENDS, strict=True))
+        look: dict[str, Any] = {"line_color": "colour", "line_width": 5, "line_alpha": 0.3}
+        likely = put(plot, "segment", source=self.likely, **ends, **look)
         floors = put(plot, "multi_line", "xs", "ys", source=self.floors, line_dash=[8, 4], **dashed)
         here = put(
             plot,
@@ -159,7 +172,13 @@ class Pareto:
                 line_width=1.7,
             )
             self.dots.append(dots)
-        self.marks = {"bound": bound, "floor": floors, "here": here}
+        self.marks = {
+            "bound": bound,
+            "floor": floors,
+            "here": here,
+            "ideal": ideal,
+            "likely": likely,
+        }
         lines = ("latency @time", "traffic @traffic", "energy @energy", "peak @peak", "@proof")
         tell(plot, self.dots, tooltip("@budget, @series", *lines, "<i>tap to see its plan</i>"))
         tappable(plot, self.dots)
@@ -196,6 +215,7 @@ class Pareto:
         same = not points or weights in ("", points[-1]["problem"]["weights"])
         self.here.data = here_columns(shown if same else None, across, metric)
         self._bounds(points, shown)
+        self._doubt(points, shown)
         self._name(places, same and shown is not None)
         self._fit()
 
@@ -226,12 +246,23 @@ class Pareto:
                 floors["ys"].append(reach if along else [least, least])
         self.bound.data, self.floors.data = lines, floors
 
+    def _doubt(self, points: Sequence[Point], shown: Shown | None) -> None:
+        """Between what each time is likely, and, in large, what the machine's array costs."""
+        xs, ys = full_rate_stairs(points if self.large else (), *self.axes)
+        self.full_rate.data = {"x": xs, "y": ys}
+        found = bands(points, shown.plan.machine, *self.axes) if shown else dict[str, list[Any]]()
+        colours = [LOOKS[self.looks.place(name)][0] for name in found.get("of", ())]
+        self.likely.data = {name: found.get(name, []) for name in ENDS} | {"colour": colours}
+
     def _name(self, places: dict[int, str], ringed: bool) -> None:
         """Name in the legend what is drawn; a click on a planner hides it."""
         labels = [places[k] for k in sorted(places)]
         bounds = [FLOORS[name] for name in reversed(self.axes) if name in FLOORS]
         has_floor, has_bound = bool(self.floors.data["xs"]), bool(self.bound.data["x"])
+        more = [(self.full_rate, "ideal", FULL_RATE), (self.likely, "likely", LIKELY)]
+        drawn = [(mark, name) for source, mark, name in more if any(source.data.values())]
         told = [*labels, str(bounds[:1] * has_floor), str(has_bound), str(ringed), str(self.axes)]
+        told += [mark for mark, _ in drawn]
         if told == self._labels:
             return
         self._labels = told
@@ -247,6 +278,8 @@ class Pareto:
         if has_floor:
             label = bounds[0] if self.large else "least possible"
             items.append(legend_item(label, self.marks["floor"]))
+        if self.large:
+            items += [legend_item(name, self.marks[mark]) for mark, name in drawn]
         roomy = all(len(name) <= LONG_NAME for name in short.values())
         self.figure.legend[0].ncols = 3 if self.large and roomy else 2
         self.figure.legend[0].items = items
@@ -254,8 +287,9 @@ class Pareto:
     def _fit(self) -> None:
         """Set axes that hold everything; in small charts a bound far below is left out."""
         for axis, name, low in ((self.x_range, "x", 0.06), (self.y_range, "y", 0.12)):
-            sources = [*self.sources, self.here, self.bound]
+            sources = [*self.sources, self.here, self.bound, self.full_rate]
             values = [v for source in sources for v in source.data[name]]
+            values += [v for end in "01" for v in self.likely.data[name + end]]
             floors: dict[str, Any] = self.floors.data
             values += [v for line in floors[name + "s"] for v in line]
             if values:

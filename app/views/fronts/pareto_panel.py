@@ -35,6 +35,8 @@ from planners.core.weights import WORDS
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 LISTED = 120
 LOAD = "point:"
+HARDLY = 0.02
+"""A smaller share than this is hardly worth more memory."""
 CSS = """
 progress { width: 100%; height: 7px; accent-color: #0072B2; }
 .told { font-size: 13px; line-height: 1.5; }
@@ -195,7 +197,10 @@ class ParetoPanel(pn.viewable.Viewer):
         sizes = [format_bytes(b) for b in (budget, budget + look.more_bytes)]
         self.table.head = [TITLES[axis], *sizes, "gain", ""]
         self.table.rows = [self._buy_row(row, points, budget, axis) for row in rows]
-        self.answer.object = answer_html(rows, budget, look.more_bytes, axis)
+        machine = work.shown.plan.machine
+        others = {p["series"] for p in points if apart(p["problem"])}
+        alike = [row for row in rows if row.name not in others] or rows
+        self.answer.object = answer_html(alike, budget, look.more_bytes, axis, machine)
         self.list.head = ["point", TITLES[look.across], TITLES[look.metric]]
         self.list.rows = [self._point_row(p) for p in listed(points, look.across)]
 
@@ -269,25 +274,44 @@ def buy_cells(row: Buy, budget: int, more: int, of: str) -> list[str]:
     return [*cells, finely(-row.gain, of, sign=True), f"{-(row.share or 0):+.1%}".replace("-", "−")]
 
 
-def answer_html(rows: Sequence[Buy], budget: int, more: int, axis: str) -> str:
-    """The answer in a sentence: with which planner that much more memory gains most."""
-    known = [row for row in rows if row.gain is not None]
-    what, size, of = TITLES[axis], format_bytes(more), unit(axis)
-    if not known:
+def answer_html(rows: Sequence[Buy], budget: int, more: int, axis: str, machine: sp.Machine) -> str:
+    """The answer in a sentence: what that much more memory gains, the best plan of each budget
+    compared, whichever planners these are of."""
+    what, of = TITLES[axis], unit(axis)
+    size, sizes = format_bytes(more), [format_bytes(each) for each in (budget, budget + more)]
+    then = min((row for row in rows if row.more is not None), key=_more, default=None)
+    now = min((row for row in rows if row.now is not None), key=_now, default=None)
+    if then is None:
         return ""
-    first = known[0]
-    gain = first.gain or 0.0
-    least = min((row for row in rows if row.more is not None), key=lambda row: row.more or 0.0)
-    there = (
-        f"least {what} with {format_bytes(budget + more)}: <b>{escape(least.name)}</b>,"
-        f" {finely(least.more or 0.0, of)}"
-    )
-    if gain <= 1e-9 * (first.now or 1):
-        return f'<div class="told">{size} more buys no {what} with any of them; {there}.</div>'
+    best = f"<b>{escape(then.name)}</b>, {finely(_more(then), of)}"
+    if now is None:
+        return f'<div class="told">No plan fits {sizes[0]}; in {sizes[1]} the best is {best}.</div>'
+    share = 1 - min(_more(then), _now(now)) / (_now(now) or 1.0)
+    if share <= 1e-9:
+        kept = f"the best stays {escape(now.name)}, {finely(_now(now), of)}"
+        return f'<div class="told">{size} more buys no {what}: {kept}.</div>'
+    worth = ": hardly worth it" if share < HARDLY else ""
+    close = axis == "latency" and not machine.tells_apart(_now(now), _more(then))
+    doubt = f" The two are not told apart: {band_text(machine)}." if close else ""
     return (
-        f'<div class="told">{size} more buys most with <b>{escape(first.name)}</b>:'
-        f" {finely(gain, of)} less {what} ({first.share:.1%}); {there}.</div>"
+        f'<div class="told">{size} more buys {share:.1%} of {what}{worth}. The best in {sizes[0]}:'
+        f" {escape(now.name)}, {finely(_now(now), of)}; in {sizes[1]}: {best}.{doubt}</div>"
     )
+
+
+def band_text(machine: sp.Machine) -> str:
+    """How far a machine's seconds were from those of their judge."""
+    least, most = machine.seconds_band
+    times = f"{least:g} to {most:g} times"
+    return f"seconds here were {times} those that judge them ({escape(machine.judge)})"
+
+
+def _now(row: Buy) -> float:
+    return row.now or 0.0
+
+
+def _more(row: Buy) -> float:
+    return row.more or 0.0
 
 
 def state_html(work: Any, weights: str) -> str:

@@ -105,6 +105,25 @@ def test_a_darknet_file_becomes_a_model_with_a_shape_of_choice(
     assert visitor.work.shown is before
 
 
+def test_a_plan_with_measured_times_is_planned_again_with_them(
+    visitor: Session, until: Any, folder: Path
+) -> None:
+    graph, table = sp.load("squeezenet1_1"), folder / "layers.csv"
+    rows = "".join(f"{op.name},{k * 1e-4}\n" for k, op in enumerate(graph.operators, 1))
+    table.write_text("layer,kernel_s\n" + rows)
+    plan = sp.plan(graph, "cosma", "MR", times=table)
+    assert bring(visitor, until, json.dumps(plan.to_json()).encode(), "timed.json") == ""
+    assert visitor.problem.model == "squeezenet1_1 (uploaded)"
+    visitor.change(budget="2 MiB")
+    settle(visitor, until)
+    again = visitor.work.shown.plan
+    assert again.budget_bytes > plan.budget_bytes
+    assert again.graph.timed_by == "table layers.csv"
+    assert [op.seconds for op in again.graph.operators] == [
+        op.seconds for op in plan.graph.operators
+    ]
+
+
 VELA = Path(__file__).parents[2] / "audits" / "data" / "vela_micro_speech.txt"
 TABLE = "id,lower,upper,size,offset\na,0,2,8,0\nb,1,3,8,16\nc,2,4,8,0\n"
 

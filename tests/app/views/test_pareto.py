@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import random
+import re
+from dataclasses import replace
+from html import unescape
 from itertools import permutations
 from typing import Any
 
@@ -13,7 +16,7 @@ import pytest
 from param.parameterized import discard_events
 
 import planners as sp
-from app.jobs.handlers.sweep import front_of, point
+from app.jobs.handlers.sweep import front_of, full_rate_s, point
 from app.jobs.pool import WorkerPool
 from app.model.checked_plan import Shown
 from app.model.machines import ON_MACHINE
@@ -21,10 +24,12 @@ from app.model.options import series
 from app.model.pareto import (
     AXES,
     OF_NETWORK,
+    bands,
     best,
     buys,
     floor,
     front,
+    full_rate_stairs,
     indexed,
     points_csv,
     proof_text,
@@ -143,9 +148,67 @@ def test_rows_of_gains_are_best_first_and_say_what_is_lacking() -> None:
     assert [row.name for row in rows] == ["fusion", "cosma", "cosma joint", "y", "x"]
     assert [row.gain for row in rows[:3]] == [30, 10, None]
     assert rows[0].share == 0.5
-    words = answer_html(rows, 100, 64, "traffic")
-    assert "<b>fusion</b>: 30 B less" in words
-    assert "<b>cosma joint</b>, 20 B" in words
+
+
+def test_the_answer_compares_the_best_plan_of_each_budget() -> None:
+    array = sp.load_machine("npu_small")
+    points = [made(100, 50), made(164, 48), made(100, 90, FUSION), made(164, 70, FUSION)]
+
+    def answer(axis: str = "traffic", machine: sp.Machine = array, budget: int = 100) -> str:
+        rows = buys(points, budget, 64, axis, {})
+        return unescape(re.sub("<[^>]*>", "", answer_html(rows, budget, 64, axis, machine)))
+
+    # Fusion gains most, and with more is worse than COSMA without.
+    assert answer() == (
+        "64 B more buys 4.0% of off-chip traffic. The best in 100 B: cosma, 50 B; in 164 B: "
+        "cosma, 48 B."
+    )
+    points[1] = made(164, 49.5)
+    assert "buys 1.0% of off-chip traffic: hardly worth it." in answer()
+    points[1] = made(164, 55)  # A plan for less memory serves for more.
+    assert answer() == "64 B more buys no off-chip traffic: the best stays cosma, 50 B."
+    assert answer(budget=36) == "No plan fits 36 B; in 100 B the best is cosma, 50 B."
+    points[1] = made(164, 34)
+    judged = sp.load_machine("ethos_u55_128_high_end")
+    assert answer("latency", judged).endswith(
+        f"The two are not told apart: seconds here were 0.79 to 1.25 times those that judge them "
+        f"({judged.judge})."
+    )
+    points[1] = made(164, 20)
+    assert "told apart" not in answer("latency", judged)
+    assert "told apart" not in answer("latency")
+
+
+def test_the_chart_shows_doubt_and_what_the_array_costs(shown: Shown) -> None:
+    judged = sp.load_machine("ethos_u55_128_high_end")
+    points = [made(100, 50), made(164, 40), made(164, 60, FUSION)]
+    found = bands(points, judged, "memory", "latency")
+    assert (found["x0"], found["of"]) == ([100, 164], ["cosma", "cosma"])
+    assert found["y0"] == [5 / 1.25, 4 / 1.25]
+    assert found["y1"] == [5 / 0.79, 4 / 0.79]
+    turned = bands(points, judged, "latency", "traffic")
+    assert (turned["x0"], turned["y0"], turned["y1"]) == ([3.2], [40], [40])
+    nothing: dict[str, list[float]] = {key: [] for key in ("x0", "y0", "x1", "y1", "of")}
+    assert bands(points, sp.load_machine("npu_small"), "memory", "latency") == nothing
+    assert bands(points, judged, "memory", "traffic") == nothing
+    measured = [{**p, "own_times": True} for p in points]
+    assert bands(measured, judged, "memory", "latency") == nothing
+    of_array = [{**p, "full_rate_s": p["makespan_s"] / 2} for p in points]
+    assert full_rate_stairs(of_array, "memory", "latency") == (
+        [100, 164, 164, 164],
+        [2.5, 2.5, 2, 2],
+    )
+    assert full_rate_stairs(of_array, "memory", "energy") == ([], [])
+    assert full_rate_stairs(points, "memory", "latency") == ([], [])
+
+
+def test_full_rate_is_of_the_same_plan() -> None:
+    plan = sp.plan(beginning("squeezenet1_1", "conv2d_3"), "fusion", "MR", "npu_small")
+    alone = full_rate_s(plan, sp.check(plan))
+    assert alone is not None
+    ideal = replace(plan, machine=plan.machine.at_full_rate)
+    assert alone == sp.simulate(ideal).makespan_s < sp.simulate(plan).makespan_s
+    assert full_rate_s(ideal, sp.check(ideal)) is None
 
 
 def test_quantities_of_neighbours_are_told_apart() -> None:

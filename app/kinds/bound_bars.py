@@ -1,0 +1,120 @@
+"""The timeline's lane of what binds: under the operators, which part of the machine they wait for.
+
+Operators one after the other that the same part binds are one bar; where bars are thinner than a
+line, those that lie together are one too, by what binds most of their seconds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import planners as sp
+from app.kinds.bars_of_time import BOUND, COLUMNS, ENDS_IN_SIGHT, MOST, Bars, Columns, lane_name
+from app.model.checked_plan import Shown
+from app.model.units import seconds_text
+from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
+from planners.core.program import Compute
+from planners.simulator.binding import ARRAY, GIVEN, MACS, SETUP, VECTOR, utilisation
+
+LOOKS = {
+    MACS: (BLUE, PLAIN),
+    ARRAY: (ORANGE, "right_diagonal_line"),
+    VECTOR: (YELLOW, "vertical_line"),
+    SETUP: (GREY, PLAIN),
+    GIVEN: (PURPLE, "horizontal_line"),
+}
+OF_MEMORY, OF_TRANSFERS = (GREEN, "dot"), (VERMILLION, PLAIN)
+"""How bars look that bytes on chip bind, and those that transfers bind."""
+
+
+@dataclass(slots=True)
+class BoundSpan:
+    """Operators that run one after the other from `start_s` to `stop_s`, bound by the same."""
+
+    start_s: float
+    stop_s: float
+    step: int
+    operators: dict[str, None]
+    part: str
+
+
+class BoundBars(Bars):
+    """The bars of a trace, and what binds the operators meanwhile."""
+
+    def __init__(self, shown: Shown, trace: sp.Trace) -> None:
+        super().__init__(shown, trace)
+        self.spans = bound_spans(shown, trace)
+
+    def columns(self, start: float, stop: float) -> tuple[Columns, Columns]:
+        bars, waits = super().columns(start, stop)
+        spans = self._spans(start, stop)
+        apart = (stop - start) / ENDS_IN_SIGHT if len(spans) > MOST else 0.0
+        return self._with(bars, spans, apart), waits
+
+    def bundles(self, start: float, stop: float, apart: float = 0.0) -> tuple[Columns, Columns]:
+        apart = apart or (stop - start) / ENDS_IN_SIGHT
+        bars, waits = super().bundles(start, stop, apart)
+        return self._with(bars, self._spans(start, stop), apart), waits
+
+    def _spans(self, start: float, stop: float) -> list[BoundSpan]:
+        return [span for span in self.spans if span.start_s < stop and span.stop_s > start]
+
+    def _with(self, bars: Columns, spans: Sequence[BoundSpan], apart: float) -> Columns:
+        for together in in_sight(spans, apart):
+            for name, value in zip((*COLUMNS, "kind"), self._row(together), strict=True):
+                bars.setdefault(name, []).append(value)
+        return bars
+
+    def _row(self, together: Sequence[BoundSpan]) -> tuple[Any, ...]:
+        first, last = together[0], together[-1]
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for span in together:
+            seconds[span.part] += span.stop_s - span.start_s
+        part = max(seconds, key=lambda name: seconds[name])
+        names = list(dict.fromkeys(name for span in together for name in span.operators))
+        bindings = [self.shown.bindings[name] for name in names]
+        said = next(each.sentence for each in bindings if each.binds == part)
+        colour, hatch = look_of(part, said)
+        label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+        what = f"{'mostly ' if len(seconds) > 1 else ''}bound by {said}"
+        used = utilisation(bindings, self.shown.plan.machine)
+        when = f"{seconds_text(last.stop_s - first.start_s)} from {seconds_text(first.start_s)}"
+        told = f"{used:.1%} of the MACs that the full rate makes meanwhile"
+        places = (first.start_s, last.stop_s, lane_name(BOUND))
+        return (*places, colour, hatch, label, what, when, first.step + 1, told, "operator")
+
+
+def look_of(part: str, sentence: str) -> tuple[str, str]:
+    """The colour and the hatch of what binds."""
+    return LOOKS.get(part, OF_TRANSFERS if sentence.startswith("transfers") else OF_MEMORY)
+
+
+def bound_spans(shown: Shown, trace: sp.Trace) -> list[BoundSpan]:
+    """What binds operators, in the order in which they run; waits between them are of the span."""
+    spans: list[BoundSpan] = []
+    for each in trace.intervals:
+        if not isinstance(shown.instructions[each.instruction], Compute):
+            continue
+        part = shown.bindings[each.label].binds
+        if not part:
+            continue
+        if not spans or spans[-1].part != part:
+            spans.append(BoundSpan(each.start_s, each.stop_s, each.step, {}, part))
+        spans[-1].operators[each.label] = None
+        spans[-1].stop_s = each.stop_s
+    return spans
+
+
+def in_sight(spans: Sequence[BoundSpan], apart: float) -> list[list[BoundSpan]]:
+    """Spans longer than `apart` alone, and those between them together."""
+    found: list[list[BoundSpan]] = []
+    for span in spans:
+        short = span.stop_s - span.start_s <= apart
+        if found and short and found[-1][-1].stop_s - found[-1][-1].start_s <= apart:
+            found[-1].append(span)
+        else:
+            found.append([span])
+    return found
