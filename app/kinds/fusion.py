@@ -26,7 +26,7 @@ class GroupKind(WholeKind):
         "Runs fused groups tile by tile: a line buffer and a halo of rows instead of whole maps, in"
         " bands where rows are long."
     )
-    manner = "run in fused groups"
+    manner = "in fused groups"
     whole_operators = False
     answers_at_once = True
     banded = True

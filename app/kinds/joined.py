@@ -44,7 +44,7 @@ class JoinedKind(WholeKind):
         " weights stream into the bytes that are free. Best for little memory and weights that"
         " count."
     )
-    manner = "run in a circular pool, or otherwise where that does not fit"
+    manner = "in a circular pool, or otherwise where that does not fit"
     whole_operators = False
     banded = True
 
@@ -58,9 +58,9 @@ class JoinedKind(WholeKind):
     def manner_of(self, shown: Shown) -> str:
         ways = [how for how in _IN if any(ran.stretch.how == how for ran in shown.stretches)]
         if ways == [POOL]:
-            return "run in one circular pool"
+            return "in one circular pool"
         partly = "partly " if len(ways) > 1 else ""
-        return "run " + " and ".join(partly + _IN[how] for how in ways or [FUSED])
+        return " and ".join(partly + _IN[how] for how in ways or [FUSED])
 
     def aim(self, plan: sp.Plan) -> str:
         return "traffic"

@@ -183,6 +183,9 @@ class Work(param.Parameterized):
     elsewhere = param.List(
         default=[], doc="Planners that fit where the chosen one does not: planner, need_bytes."
     )
+    refused = param.List(
+        default=[], doc="Of the link that was followed: a line for each part that cannot be used."
+    )
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
     exporting = param.String("", doc="What is being done for a file to save; empty: nothing.")
     exported = param.Dict(default={}, doc="The last file: its name and its bytes, gzip, base 64.")

@@ -119,10 +119,25 @@ def from_query(
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Fields of the problem and of the look, and one line for each value that cannot be used.
 
-    `first` are the fields of the page without a link: a plain link without a model changes those.
+    `first` are the fields of the page without a link: a plain link without a model changes those,
+    and so does each whose model cannot be used.
     """
     if "v" not in given:
         return _plain(given, first)
+    problem, look, wrong = _versioned(given)
+    if "model" in given and "model" not in problem:
+        problem = _changed(first, problem)
+    return problem, look, wrong
+
+
+def _changed(first: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the page without a link, changed to those of a link."""
+    options = {**first.get("options", {}), **problem.get("options", {})}
+    return {**first, **problem} | ({"options": options} if options else {})
+
+
+def _versioned(given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """The same of a link with a version, whose fields are as usual where it has none."""
     if given["v"] not in OPTION:
         return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
     wrong = _unknown(given)
@@ -143,11 +158,8 @@ def _plain(
     named = as_written_today(given, KNOWN, planner)
     if not named:
         return dict(first), {}, []
-    problem, look, wrong = from_query({**named, "v": VERSION})
-    if "model" in named:
-        return problem, look, wrong
-    options = {**first.get("options", {}), **problem.get("options", {})}
-    return {**first, **problem} | ({"options": options} if options else {}), look, wrong
+    problem, look, wrong = _versioned({**named, "v": VERSION})
+    return (problem if "model" in problem else _changed(first, problem)), look, wrong
 
 
 def _unknown(given: Mapping[str, str]) -> list[str]:

@@ -8,19 +8,22 @@ from typing import Any
 
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.kinds.registry import kind_of_planner, known_planners
+from app.kinds.registry import known_planners
 from app.model.state import problem_with
 from app.session.asking import Ask, SessionPart
 from app.session.models import Models
 from app.session.sweep_lines import PROBE
-from planners.core.units import format_bytes
+from planners.core.registry import FUSION, JOINED
 
 LIMIT_S = 30.0
 """For one planner's least budget."""
 
 
 class Elsewhere(SessionPart):
-    """Asks the other planners for their least budgets, one after the other, once nothing fits."""
+    """Asks the other planners for their least budgets, one after the other, once nothing fits.
+
+    Where fused groups fit, so does `joined`, which asks for these too.
+    """
 
     def __init__(self, models: Models, jobs: Asks, change: Callable[..., object]) -> None:
         self.models, self._change = models, change
@@ -29,6 +32,7 @@ class Elsewhere(SessionPart):
         self._queue: deque[str] = deque()
         self._asked = ""
         self._why: dict[str, Any] = {}
+        self._planner = ""
         models.work.param.watch(lambda *_: self._begin(), "infeasible")
 
     def turn_to(self, planner: str) -> None:
@@ -40,7 +44,7 @@ class Elsewhere(SessionPart):
         work, problem = self.models.work, self.models.problem
         work.elsewhere = []
         self._queue.clear()
-        self._why = work.infeasible
+        self._why, self._planner = work.infeasible, problem.planner
         if "have_bytes" in work.infeasible and not work.infeasible.get("wishes"):
             self._queue.extend(n for n in known_planners() if n != problem.planner)
             self._next()
@@ -58,15 +62,6 @@ class Elsewhere(SessionPart):
         if work.infeasible is not self._why:  # a plan came back without a word: the tour, a swap
             self._queue.clear()
         elif answer.name == "unfit" and answer["need_bytes"] <= self._why["have_bytes"]:
-            found = {"planner": self._asked, "need_bytes": answer["need_bytes"]}
-            work.elsewhere = [*work.elsewhere, found]
-
-
-def instead_words(found: list[dict[str, Any]]) -> str:
-    """What fits instead, in a sentence; empty where nothing is known to."""
-    ways = [
-        f"{kind_of_planner(one['planner']).manner or 'as whole tensors'}"
-        f" from {format_bytes(one['need_bytes'])} on"
-        for one in found
-    ]
-    return f"It fits instead: {'; '.join(ways)}." if ways else ""
+            names = (self._asked, *[JOINED] * (self._asked == FUSION and self._planner != JOINED))
+            found = [{"planner": name, "need_bytes": answer["need_bytes"]} for name in names]
+            work.elsewhere = [*work.elsewhere, *found]

@@ -119,6 +119,7 @@ class Planning(SessionPart):
             if fields.get("machine", problem.machine) != problem.machine:
                 fields = {"machine_fields": "", **fields}
             problem.param.update(**fields)
+            self.models.work.refused = []
             self.plan()
         elif not self.models.work.planning:
             self._acts.over()
@@ -200,7 +201,7 @@ class Planning(SessionPart):
         models.problem.param.update(**models.work.shown_for)
         self._acts.over()
         known = self.known.of(models.work.shown_for)
-        models.work.param.update(budgets=known, infeasible={}, notice="")
+        models.work.param.update(budgets=known, infeasible={}, notice="", refused=[])
 
     def poll(self) -> None:
         """Take the workers' answers; the clock runs on while a solver is silent."""

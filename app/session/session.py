@@ -238,7 +238,7 @@ class Session:
             judged = look.get("judged") and self.problem.upload
             (self.uploads.judge if judged else self.plan)()
         self.look.param.update(**look)
-        self.work.notice = " ".join(wrong or [])
+        self.work.refused = wrong or []
 
     def go_to(self, query: str) -> None:
         """Go to what a link asks for, by its query."""
@@ -257,8 +257,7 @@ class Session:
         if self.work.pinned is not None:
             self.pins.unpin()
         self.repins.start(pinned)
-        if lines := [*wrong, *more]:
-            self.work.notice = " ".join(lines)
+        self.work.refused = [*wrong, *more]
 
     def show(self, shown: Shown) -> None:
         """Show a checked plan; cursor, selection and blocks stay where they still apply."""

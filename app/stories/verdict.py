@@ -24,31 +24,30 @@ def verdict(shown: Shown, budgets: Mapping[str, Any], manner: str) -> str:
         return ""
     name, budget = shown.graph.name, format_bytes(shown.plan.budget_bytes)
     if not manner:
-        return f"{name} fits {budget} as whole tensors{_spills(shown, budgets)}."
+        return f"{name} fits {budget}{_spills(shown, budgets)}."
     need = budgets.get("MR", 0)
     if need > shown.plan.budget_bytes:
-        whole = f"{name} does not fit {budget} as whole tensors"
-        return f"{whole}; {manner} it does{_cost(shown, ', for ', ', in ')}."
-    return f"{name} fits {budget} {manner}{_cost(shown, ', for ', ', in ')}."
+        whole = f"{name} needs {format_bytes(need)} done naively"
+        return f"{whole}. In {budget} it still runs, {manner}{_cost(shown)}."
+    return f"{name} fits {budget}, {manner}{_cost(shown)}."
 
 
 def _spills(shown: Shown, budgets: Mapping[str, Any]) -> str:
-    """What has to leave the chip for want of memory, and what a little more would do."""
+    """What has to leave the chip and come back, and from which budget on nothing has to."""
     spilled = shown.report.noncompulsory_bytes
     if not spilled:
-        cost = _cost(shown, "; it takes ", "; it takes ")
-        return ", and nothing has to leave the chip for want of memory" + cost
+        return " and nothing has to leave the chip" + _cost(shown)
     peak = budgets.get("MP", 0)
-    more = f"; from {format_bytes(peak)} on nothing has to" if peak else ""
-    return f", though {format_bytes(spilled)} leave the chip or come back for want of it{more}"
+    more = f". From {format_bytes(peak)} on nothing has to" if peak else ""
+    return f", but {format_bytes(spilled)} have to leave the chip or come back{more}"
 
 
-def _cost(shown: Shown, more_by: str, least_by: str) -> str:
-    """How much longer it takes than it could with any amount of memory, at most."""
+def _cost(shown: Shown) -> str:
+    """How much slower it is than it could be with any amount of memory, at most."""
     floor = latency_floor_s(shown.plan)
     if not floor:
         return ""
     more = shown.trace.makespan_s / floor - 1
     if more < EXACT:
-        return f"{least_by}the least time that any amount of memory allows"
-    return f"{more_by}at most {more:.0%} more time than with any amount of memory"
+        return ", as fast as with any amount of memory"
+    return f", at most {more:.0%} slower than with any amount of memory"

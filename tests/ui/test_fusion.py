@@ -89,7 +89,7 @@ def test_a_budget_that_no_tile_fits_names_the_least(go: Go) -> None:
     page = go(FUSED)
     page.locator(".budget-typed input").fill("2 KiB")
     page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".message")).to_contain_text("No plan fits")
+    expect(page.locator(".message")).to_contain_text("fusion needs")
     page.locator(".nearest button").click()
     expect(page.locator(".message")).to_be_hidden()
     expect(page.locator(".card.peak")).to_contain_text("100%")

@@ -50,7 +50,7 @@ def test_a_point_of_the_front_and_a_pool_too_small(pool: Page) -> None:
     expect(page.locator(".card.peak")).to_contain_text("RAM, 100%")
     page.locator(".budget-typed input").fill(str(size // 2))
     page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".message")).to_contain_text("No plan fits")
+    expect(page.locator(".message")).to_contain_text("overlap needs")
     expect(page.locator(".message")).to_contain_text("What binds")
     page.locator(".nearest button").click()
     expect(page.locator(".message")).to_be_hidden()

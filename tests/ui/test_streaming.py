@@ -75,7 +75,7 @@ def test_a_point_a_slider_and_a_budget_too_small(go: Go) -> None:
     page.locator(".budget-typed input").fill(str(size // 2))
     page.locator(".budget-typed input").press("Enter")
     message = page.locator(".message")
-    expect(message).to_contain_text("No plan fits")
+    expect(message).to_contain_text("streaming needs")
     expect(message).to_contain_text("the largest layer, conv2d_")
     button = page.locator(".nearest button")
     for _ in range(3):  # What else fits comes in meanwhile and moves the button.

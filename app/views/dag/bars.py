@@ -8,12 +8,11 @@ from typing import Any
 
 import panel as pn
 
+from app.model.checked_plan import Shown
 from app.model.constraints import picking_text
-from app.model.glossary import term
 from app.model.options import cuts
 from app.model.sizes import format_exact
 from app.model.state import COLOURS, operator_selection
-from app.session.elsewhere import instead_words
 from app.session.session import Session
 from app.stories.notes import infeasible_story
 from app.views.dag.scene import find_operators
@@ -24,6 +23,7 @@ from app.widgets.later import seen
 from app.widgets.legends import switch
 from app.widgets.style import FIELD, LEGEND, PLAIN, SMALL, TEXT
 from planners.core.colours import ink_on
+from planners.core.registry import COSMA
 from planners.core.units import format_bytes
 
 NAMED = 2
@@ -166,24 +166,26 @@ class Message(pn.viewable.Viewer):
             margin=0,
             visible=False,
         )
-        names = ["notice", "infeasible", "picking", "elsewhere"]
+        names = ["notice", "infeasible", "picking", "elsewhere", "refused"]
         session.work.param.watch(lambda *_: self._show(), names)
         self._show()
 
     def _show(self) -> None:
         work = self.session.work
         why = {} if work.picking else work.infeasible
-        self.row.visible = bool(why or work.notice or work.picking)
+        line = work.notice or (picking_text(work.picking) if work.picking else "")
+        lines = [*work.refused, *([] if why or not line else [line])]
+        self.row.visible = bool(why or lines)
         others = instead(work.elsewhere) if why else []
         self.ways_out.sections = ways_out(work.picking, why) or others
         self.ways_out.visible = bool(self.ways_out.sections)
         self.remedy.visible = bool(why) and why["need_bytes"] > why["have_bytes"]
+        told = [f'<div class="notice" role="alert">{escape(each)}</div>' for each in lines]
         if why:
-            self.text.object = infeasible_html(why, instead_words(work.elsewhere))
+            planner = self.session.problem.planner
+            told.append(infeasible_html(why, planner, work.shown))
             self.remedy.label = nearest(why)[0]
-        else:
-            line = work.notice or (picking_text(work.picking) if work.picking else "")
-            self.text.object = f'<div class="notice" role="alert">{escape(line)}</div>'
+        self.text.object = "".join(told)
 
     def _take_remedy(self) -> None:
         """A second press of the button may come when there is nothing to mend any more."""
@@ -205,7 +207,7 @@ def instead(found: list[dict[str, Any]]) -> list[Section]:
     """A button for each planner that fits where the chosen one does not."""
     buttons = [
         {
-            "text": f"Plan with {one['planner']}",
+            "text": f"Plan with {called(one['planner'])}",
             "key": INSTEAD + one["planner"],
             "about": f"fits from {format_bytes(one['need_bytes'])} on",
         }
@@ -222,28 +224,45 @@ def nearest(why: dict[str, Any]) -> tuple[str, str]:
     return f"Plan with {format_bytes(need)}", format_exact(need)
 
 
-def infeasible_html(why: dict[str, Any], instead: str = "") -> str:
-    """Need, have, short by, what binds, and what needs less where nothing may be spilled."""
-    need, have = why["need_bytes"], why["have_bytes"]
+def infeasible_html(why: dict[str, Any], planner: str, shown: Shown | None = None) -> str:
+    """What the planner that was asked needs, and what binds.
+
+    The plan on screen, of whichever planner, is the one from before: of it none of this is said.
+    """
+    before = f" {escape(before_words(shown))}" if shown else ""
     if why.get("wishes"):
         text, _, rest = str(why["text"]).removeprefix("infeasible").lstrip(": ").partition("; ")
         return (
             '<div class="notice infeasible" role="alert"><b>No plan respects the wishes.</b> '
             f"{escape(text[:1].upper() + text[1:])}{'; ' + escape(rest) if rest else ''}."
-            " The plan below is the one from before.</div>"
+            f"{before}</div>"
         )
-    facts = [("need", need), ("have", have), ("short by", need - have)]
-    kind, remedy = ("plan", "") if why["spills"] else ("plan without spills", SPILLLESS)
-    none = f"No {kind} {term('fits', 'infeasible')} this {term('budget')}:"
-    if not why["proven"]:
-        none = f"No {kind} was found for this {term('budget')}, nor a proof that there is none:"
-        facts = [("there is one for", need), ("have", have)]
-    numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
+    need, have = why["need_bytes"], why["have_bytes"]
+    name, remedy = escape(called(planner)), "" if why["spills"] else SPILLLESS
+    spilling = "" if why["spills"] else " without spills"
+    size = f'<b title="{need:,} B">{format_bytes(need)}</b>'
+    if why["proven"]:
+        said = f"{name} needs {size}{spilling}"
+        short = f" {format_bytes(have)} are {format_bytes(need - have)} short."
+    else:
+        none = f"{name} found no plan{spilling} in {format_bytes(have)}"
+        said, short = f"{none}, nor a proof that there is none", f" It has one in {size}."
     return (
-        f'<div class="notice infeasible" role="alert"><b>{none}</b> {numbers}.'
-        f" What binds: {escape(infeasible_story(why))}.{remedy} <b>{escape(instead)}</b>"
-        " The plan below is the one from before.</div>"
+        f'<div class="notice infeasible" role="alert"><b>{said}.</b>{short}'
+        f" What binds: {escape(infeasible_story(why))}.{remedy}{before}</div>"
     )
+
+
+def before_words(shown: Shown) -> str:
+    """Whose the plan on screen is, and what it fits."""
+    plan = shown.plan
+    whose = f"of {shown.graph.name}, by {called(plan.planner)}"
+    return f"The plan below, {whose}, fits {format_bytes(plan.budget_bytes)}."
+
+
+def called(planner: str) -> str:
+    """A planner's name in a sentence."""
+    return "COSMA" if planner == COSMA else planner
 
 
 def legend_html(

@@ -31,6 +31,7 @@ from app.views.panels.controls import Controls
 from app.views.panels.live_solver import LiveSolver
 from app.views.panels.planner_options import PlannerOptions
 from planners.core.graph import Graph, Operator, Tensor
+from planners.core.units import format_bytes
 from planners.cosma.options import CosmaOptions
 from planners.study.budgets import plain_budget
 from tests.plans import AMPLE_S
@@ -238,12 +239,17 @@ def test_a_least_peak_beyond_the_budget_says_what_it_needs(session: Session, unt
     settle(session, until)
     why = session.work.infeasible
     words, budget = nearest(why)
-    assert "No plan without spills fits this budget" in plain(infeasible_html(why))
+    told = plain(infeasible_html(why, "cosma", session.work.shown))
+    assert f"COSMA needs {format_bytes(why['need_bytes'])} without spills." in told
+    assert "short. What binds:" in told
+    shown = session.work.shown
+    size = format_bytes(shown.plan.budget_bytes)
+    assert told.endswith(f"The plan below, of {shown.graph.name}, by COSMA, fits {size}.")
     assert plain_budget(budget) == why["need_bytes"] > session.work.budgets["MR"]
     assert "MR" not in words
-    open_ = plain(infeasible_html({**why, "proven": False}))
-    assert "No plan without spills was found for this budget, nor a proof that there is" in open_
-    assert "there is one for" in open_
+    open_ = plain(infeasible_html({**why, "proven": False}, "cosma"))
+    assert "COSMA found no plan without spills in" in open_
+    assert ", nor a proof that there is none. It has one in" in open_
     session.change(budget=budget)
     settle(session, until)
     assert session.work.infeasible == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from html import escape
 from urllib.parse import parse_qsl
 
 import param
@@ -32,6 +33,7 @@ from app.outputs.scripts import as_python
 from app.session.first import first_shown
 from app.session.pinning import PinnedPlan
 from app.session.session import Session
+from app.views.dag.bars import Message
 from planners.catalogue.timm_names import timm_names
 from planners.core.details import MovedByHand
 from planners.core.errors import BadInput
@@ -118,6 +120,25 @@ def test_what_a_link_says_in_vain_is_told_with_the_nearest_name(text: str, near:
     _, _, wrong = from_query(dict(parse_qsl(text)), FIRST)
     assert len(wrong) == 1
     assert wrong[0].endswith(f"Did you mean {near}?")
+
+
+@pytest.mark.parametrize(
+    "text", ["model=resnet5&planner=fusoin&foo=1", "v=3&model=resnet5&planner=fusoin&foo=1"]
+)
+def test_form_and_pictures_agree_where_a_link_names_no_model(text: str) -> None:
+    problem, _, wrong = from_query(dict(parse_qsl(f"{text}&budget=96 KiB")), FIRST)
+    assert problem == {**FIRST, "budget": "96 KiB"}
+    told = " ".join(sorted(wrong))
+    assert "foo = '1'" in told
+    assert "model = 'resnet5' cannot be used. Did you mean resnet" in told
+    assert "planner = 'fusoin' cannot be used. Did you mean fusion?" in told
+    session = Session(None)  # type: ignore[arg-type]
+    session.work.refused = wrong
+    message = Message(session)
+    assert message.row.visible
+    assert all(escape(line) in message.text.object for line in wrong)
+    session.work.param.update(notice="", infeasible={})  # As when the plan comes.
+    assert all(escape(line) in message.text.object for line in wrong)
 
 
 def test_another_version_is_said_to_be_another() -> None:

@@ -10,9 +10,9 @@ import planners as sp
 from app.model.lecture import Item, Lecture
 from app.model.state import problem_with
 from app.outputs.handout import handout_html
-from app.session.elsewhere import instead_words
 from app.session.first import first_shown
 from app.session.session import Session
+from app.views.dag.bars import instead
 from tests.app.conftest import Until
 
 
@@ -127,9 +127,9 @@ def test_what_fits_instead_is_asked_of_the_other_planners(session: Session, unti
     assert session.work.infeasible
     assert "fusion" in found
     assert all(0 < need <= 16 * 1024 for need in found.values())
-    words = instead_words(session.work.elsewhere)
-    assert words.startswith("It fits instead: ")
-    assert "run in fused groups from" in words
+    assert found["joined"] == found["fusion"]  # It asks for these too.
+    (board,) = instead(session.work.elsewhere)
+    assert {"Plan with fusion", "Plan with joined"} <= {each["text"] for each in board["buttons"]}
     session.elsewhere.turn_to("fusion")
     settle(session, until)
     assert not session.work.infeasible
