@@ -23,7 +23,6 @@ BOUND = "bound"
 """A lane under the engine that computes: what binds its operators."""
 ENGINES = {
     "compute": ("compute", BLUE, PLAIN),
-    BOUND: ("bound by", BLUE, PLAIN),
     "dma_in": ("DMA in", GREEN, "dot"),
     "dma_out": ("DMA out", ORANGE, "right_diagonal_line"),
     "storage": ("storage", PURPLE, "horizontal_line"),
@@ -125,6 +124,8 @@ def _add(columns: Columns, row: Sequence[Any]) -> None:
 
 def lane_name(engine: str) -> str:
     """What a lane is called."""
+    if engine == BOUND:
+        return "bound by"
     return ENGINES.get(engine, (engine, BLUE, PLAIN))[0]
 
 

@@ -23,11 +23,12 @@ LOOKS = {
     MACS: (BLUE, PLAIN),
     ARRAY: (ORANGE, "right_diagonal_line"),
     VECTOR: (YELLOW, "vertical_line"),
-    SETUP: (GREY, PLAIN),
+    SETUP: (GREY, "left_diagonal_line"),
     GIVEN: (PURPLE, "horizontal_line"),
 }
-OF_MEMORY, OF_TRANSFERS = (GREEN, "dot"), (VERMILLION, PLAIN)
+OF_MEMORY, OF_TRANSFERS = (GREEN, "dot"), (VERMILLION, "diagonal_cross")
 """How bars look that bytes on chip bind, and those that transfers bind."""
+HATCHES = (*(hatch for _, hatch in LOOKS.values()), OF_MEMORY[1], OF_TRANSFERS[1])
 
 
 @dataclass(slots=True)

@@ -250,9 +250,9 @@ def latency_card(shown: Shown) -> Card:
     if is_given:
         told += f"\nTimes: {shown.trace.times}."
     if floor:
-        label += f", {max(0.0, took / floor - 1):.1%} over floor"
         told += (
-            f"\nNo plan of this problem takes less than {seconds_text(floor)}, its floor: "
+            f"\n{max(0.0, took / floor - 1):.1%} over its floor: no plan of this problem takes "
+            f"less than {seconds_text(floor)}, "
             "operators one after the other, and what must cross, each engine at full rate."
         )
     if (claim := shown.plan.details.latency) and not shown.moved:

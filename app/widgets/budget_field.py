@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,13 +19,14 @@ from app.widgets.later import seen
 from app.widgets.style import BUDGET, FIELD, PLAIN, SMALL, TICKS
 from app.widgets.words import measured
 from planners.audits.shown import of_allocation
+from planners.core.errors import BadInput
 from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
 WIDE, NEAREST = 1.9, 9  # percent of the slider: what a letter takes; between two words
-BUDGET_TERMS = {"just fits": "MR", "halfway": "MH", "all stays": "MP"}
-"""The field's terms, by what named budgets are called where nobody has read the papers."""
-WORDS_OF = {name: words for words, name in BUDGET_TERMS.items()}
+WORDS_OF = {"MR": "just fits", "MH": "halfway", "MP": "all stays"}
+"""What named budgets are called where nobody has read the papers."""
+MOST_BYTES = 2**40
 ABOUT = {
     "MR": "MR, the largest operator: no plan exists below",
     "MH": "MH, halfway between MR and MP",
@@ -140,10 +141,19 @@ class BudgetField(pn.viewable.Viewer):
         return self.sizes[min(place, len(self.sizes) - 1)]
 
     def _type(self, text: str) -> None:
-        """Take a size that was typed. Raises `BadInput` for anything else."""
+        """Take a size that was typed. Raises `BadInput` for anything else, which ends what was said
+        of the size before."""
         name = text.strip().upper()
-        if name:
-            self._set_budget(name if name in self.named else format_exact(parse_size(text.strip())))
+        if not name:
+            return
+        try:
+            size = 0 if name in self.named else parse_size(text.strip())
+            if size > MOST_BYTES:
+                raise BadInput(f"{format_bytes(MOST_BYTES)} is the most that may be asked for")
+        except BadInput:
+            self.session.work.infeasible = {}
+            raise
+        self._set_budget(format_exact(size) if size else name)
 
     def _show(self) -> None:
         """Show which budget is chosen, and what the named ones mean to the planner."""
@@ -172,12 +182,13 @@ class BudgetField(pn.viewable.Viewer):
         self.handle.show()
 
     def _name_buttons(self) -> None:
-        """Label with sizes, where those on screen are of the chosen network."""
+        """Label with sizes, where those on screen are of the chosen network; equal ones are one."""
         budgets = self.session.work.budgets if self.session.same_network else {}
         for name, widget in self.named.items():
             size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
             unproven = name == "MP" and budgets and not budgets["MP_proven"]
-            widget.label = WORDS_OF[name] + (" ≤" if unproven else "") + size
+            terms = " = ".join(terms_of(budgets, self.named, name))
+            widget.label = f"{WORDS_OF[name]} ({terms}{' ≤' if unproven else ''}){size}"
 
     def _show_ends(self) -> None:
         """Named budgets do not apply to rings: show the ends of their front instead. Nor are they
@@ -185,8 +196,10 @@ class BudgetField(pn.viewable.Viewer):
         streams, shown = self.session.streams, self.session.work.shown
         allocation = bool(shown) and of_allocation(shown.graph) and self.session.same_network
         self.nameless.visible = allocation
-        for widget in self.named.values():
-            widget.visible = not (streams.offered or allocation)
+        budgets = self.session.work.budgets if self.session.same_network else {}
+        for name, widget in self.named.items():
+            last = terms_of(budgets, self.named, name)[-1] == name
+            widget.visible = last and not (streams.offered or allocation)
         for place, (name, widget) in enumerate(self.ends.items()):
             ends = streams.ends
             widget.visible, widget.disabled = streams.offered, ends is None
@@ -210,6 +223,14 @@ class BudgetField(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=0,
         )
+
+
+def terms_of(budgets: Mapping[str, Any], named: Iterable[str], name: str) -> list[str]:
+    """The named budgets that are written as one of them is, itself too, in their order."""
+    size = format_bytes(budgets[name]) if budgets else ""
+    return [
+        each for each in named if each == name or (size and format_bytes(budgets[each]) == size)
+    ]
 
 
 def slider_sizes(
@@ -239,7 +260,8 @@ def ticks_html(
     `words` are what the budgets are called, where that is not their names.
     """
     places: list[tuple[float, str]] = []
-    named = [(budgets[name], (words or {}).get(name, name)) for name in TICKS_OF if name in budgets]
+    shown = {budgets[name]: name for name in TICKS_OF if name in budgets}  # Equal ones have one.
+    named = [(size, (words or {}).get(name, name)) for size, name in shown.items()]
     for size, name in sorted(named, key=lambda found: found[0]):
         share = 100 * place_of(size, sizes) / max(1, len(sizes) - 1)
         while places and _collide(places[-1], (share, name)):

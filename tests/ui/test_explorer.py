@@ -260,7 +260,7 @@ def test_another_model_is_searched_and_one_that_no_list_has_is_tried(go: Go) -> 
     field.press_sequentially("squeezenet1_1")
     page.locator(".bk-menu >> text=squeezenet1_1").click()
     shows(page, "name", "squeezenet1_1")
-    expect(page.locator(".budget-MR button")).to_contain_text("959.1 KiB")
+    expect(page.locator(".budget-MP button")).to_contain_text("959.1 KiB")
     page.keyboard.press("Escape")  # what is typed into a field anew replaces its text
     field.click()
     field.press_sequentially("resnet5O")

@@ -22,6 +22,7 @@ LINES = {
     "left_diagonal_line": '<path d="M-1 6l2 2M0 0l7 7M6-1l2 2"/>',
     "horizontal_line": '<path d="M0 3.5h7"/>',
     "vertical_line": '<path d="M3.5 0v7"/>',
+    "diagonal_cross": '<path d="M0 0l7 7M0 7L7 0"/>',
 }
 
 

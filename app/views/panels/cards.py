@@ -86,6 +86,8 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     exact = chosen.get("replacement", "optimal") == "optimal" and chosen.get("schedule") != "dnc"
     exact = exact and not (chosen.get("online") or chosen.get("baseline"))
     sign, word, colour = BADGES["feasible" if exact else "heuristic"]
+    if of and not shown.moved:  # How much may be gained is said once, in the verdict.
+        return sign, f"{of}not proven least", colour
     return sign, f"{of}{word}, gap {share_text(shown.plan.gap)}", colour
 
 
@@ -115,7 +117,8 @@ def cards_html(shown: Shown, former: bool = False, budgets: Mapping[str, Any] | 
     former choice."""
     trace, claims, plan = shown.trace, shown.plan.claims, shown.plan
     sign, words, colour = badge(shown)
-    held = " · ".join(filter(None, [scope(shown), seconds_text(claims.plan_s)]))
+    planned = f"planned in {seconds_text(claims.plan_s)}" if claims.plan_s else ""
+    held = " · ".join(filter(None, [scope(shown), planned]))
     energy = max(trace.energy.items(), key=lambda item: item[1], default=("", 0.0))
     kind = kind_of(shown)
     items = [

@@ -28,6 +28,7 @@ from app.kinds.bars_of_time import (
     Columns,
     lane_name,
 )
+from app.kinds.bound_bars import HATCHES
 from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
 from app.model.checked_plan import Shown
@@ -113,7 +114,7 @@ class TimelineView:
             plot,
             "hbar",
             self.source,
-            [hatch for _, _, hatch in ENGINES.values()],
+            [*(hatch for _, _, hatch in ENGINES.values()), *HATCHES],
             **where,
             height=0.72,
             fill_color="colour",

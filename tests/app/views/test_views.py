@@ -317,13 +317,33 @@ def test_a_figure_is_words_and_numbers(shown: Shown) -> None:
 def test_named_budgets_wait_for_the_network_that_is_chosen() -> None:
     session = Session(None)
     session.open({}, {})
-    mr = Controls(session).budget.named["MR"]
+    field = Controls(session).budget
+    mr, mp = field.named["MR"], field.named["MP"]
     known = mr.label
-    assert "KiB" in known
+    assert [widget.visible for widget in field.named.values()] == [True, True, True]
     session.problem.model = "resnet18"
-    assert mr.label == "just fits\n…"
+    assert mr.label == "just fits (MR)\n…"
     session.problem.model = session.work.shown_for["model"]
     assert mr.label == known
+    known_sizes = session.work.budgets
+    session.work.budgets = {**known_sizes, **dict.fromkeys(("MR", "MH", "MP"), known_sizes["MR"])}
+    assert [widget.visible for widget in field.named.values()] == [False, False, True]
+    assert mp.label == "all stays (MR = MH = MP)\n738.8 KiB"
+
+
+def test_a_size_that_cannot_be_is_said_to_be_wrong_and_nothing_else() -> None:
+    session = Session(None)
+    session.open({}, {})
+    field = Controls(session).budget
+    for text, told in (
+        ("99999999 GiB", "1024 GiB is the most that may be asked for"),
+        ("half", "half"),
+    ):
+        session.work.infeasible = {"need_bytes": 2, "have_bytes": 1, "wishes": True}
+        field.typed.value = text
+        assert told in field.wrong.object
+        assert session.work.infeasible == {}
+        assert session.problem.budget == "256 KiB"
 
 
 def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
@@ -479,7 +499,8 @@ def test_named_budgets_are_ticks_where_they_are_on_the_slider() -> None:
     even = range(50, 251)
     apart = ticks_html({"MR": 100 * 1024, "MH": 150 * 1024, "MP": 200 * 1024}, even)
     assert [f"left:{at}%" in apart for at in (25.0, 50.0, 75.0)] == [True] * 3
-    assert "MR·MH·MP" in ticks_html(dict.fromkeys(("MR", "MH", "MP"), 10240), range(8, 13))
+    equal = ticks_html(dict.fromkeys(("MR", "MH", "MP"), 10240), range(8, 13))
+    assert (equal.count("<span"), ">MP<" in equal) == (1, True)
     assert "span" not in ticks_html({}, [1, 2])
 
 

@@ -10,6 +10,7 @@ import pytest
 from bokeh.palettes import Cividis256
 
 from app.kinds.bars_of_time import ENGINES
+from app.kinds.bound_bars import LOOKS, OF_MEMORY, OF_TRANSFERS
 from app.widgets.palette import DARK, LIGHT, Theme
 from planners.core.colours import (
     BLUE,
@@ -61,7 +62,10 @@ def test_names_on_rectangles_can_be_read(theme: Theme, looks: Mapping[str, Any])
         assert contrast(DARK_INK, seen) >= TEXT_NEEDS, colour
 
 
-@pytest.mark.parametrize("looks", [STAYS, ROLES, STREAMED, ENGINES])
+BOUND = {**LOOKS, "memory": OF_MEMORY, "transfers": OF_TRANSFERS}
+
+
+@pytest.mark.parametrize("looks", [STAYS, ROLES, STREAMED, ENGINES, BOUND])
 def test_what_differs_by_colour_differs_by_hatch_too(looks: Mapping[str, Any]) -> None:
     pairs = [
         (row[0], row[1]) if row[0].startswith("#") else (row[1], row[2]) for row in looks.values()
