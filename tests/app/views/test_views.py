@@ -343,7 +343,7 @@ def test_a_size_that_cannot_be_is_said_to_be_wrong_and_nothing_else() -> None:
         field.typed.value = text
         assert told in field.wrong.object
         assert session.work.infeasible == {}
-        assert session.problem.budget == "256 KiB"
+        assert session.problem.budget == "MR"
 
 
 def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
