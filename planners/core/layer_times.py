@@ -1,14 +1,16 @@
 """A user's table of times: `layer,read_s,copy_s,kernel_s`, one row a layer, or one a sample.
 
 The first column names an operator of the graph, every operator has a row; without parameters its
-read and copy may be empty. `layer,kernel_s` will do where nothing is streamed. A layer with several
-rows was measured several times: the median of each column counts.
+read and copy may be empty. `layer,kernel_s` will do where nothing is streamed, and so will what
+other tools export (`planners.core.exported_times`). A layer with several rows was measured several
+times: the median of each column counts.
 """
 
 from __future__ import annotations
 
 import csv
 import difflib
+import io
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,38 +19,67 @@ from statistics import median
 from typing import TypeAlias
 
 from planners.core.errors import BadInput
+from planners.core.exported_times import export_of
+from planners.core.exported_times.request import TimesFile
+from planners.core.files import read_bounded
 from planners.core.graph import Graph
+from planners.core.machine import Machine
 
 COLUMNS = ("layer", "read_s", "copy_s", "kernel_s")
 KERNELS = ("layer", "kernel_s")
+MOST_BYTES = 64 * 2**20
 Samples: TypeAlias = Mapping[str, list[tuple[float, ...]]]
 """By operator the seconds to read and copy its parameters and to run it, sample by sample."""
 
 
-def with_times(graph: Graph, path: str | Path) -> Graph:
-    """The graph whose operators take what a table says, on whichever machine.
+def with_times(graph: Graph, path: str | Path, machine: Machine | None = None) -> Graph:
+    """The graph whose operators take what a table or an export says, on whichever machine.
 
-    Raises `BadInput` as `read_samples` does.
+    `machine` is what is planned for, by whose clock cycles count that come without their own.
+    Raises `BadInput` as `read_samples` does, and for what an export says of no operator.
     """
-    samples = read_samples(graph, path, columns=(COLUMNS, KERNELS))
-    kernels = {name: median(row[-1] for row in rows) for name, rows in samples.items()}
-    operators = tuple(replace(op, seconds=kernels[op.name]) for op in graph.operators)
-    source = {**graph.source, "times": f"table {Path(path).name}"}
-    return replace(graph, operators=operators, source=source)
+    text = _text(path)
+    if export := export_of(text):
+        clock = (machine.clock_hz, machine.name) if machine else None
+        exported = export.read(TimesFile(graph, Path(path), text, clock))
+        seconds, told = exported.seconds, exported.source
+    else:
+        samples = _samples(graph, path, text, (COLUMNS, KERNELS))
+        seconds = {name: [row[-1] for row in rows] for name, rows in samples.items()}
+        told = f"table {Path(path).name}"
+    operators = tuple(replace(op, seconds=median(seconds[op.name])) for op in graph.operators)
+    return replace(graph, operators=operators, source={**graph.source, "times": told})
 
 
-def read_samples(
-    graph: Graph, path: str | Path, columns: tuple[tuple[str, ...], ...] = (COLUMNS,)
-) -> Samples:
-    """The times of a graph's layers from a CSV file, which has one of these rows of `columns`.
+def read_samples(graph: Graph, path: str | Path) -> Samples:
+    """The times of a graph's layers, reads and copies among them, from a CSV file.
 
     Raises `BadInput` naming the line for a layer that is missing or unknown, and for a time that
     is negative or no number.
     """
+    text = _text(path)
+    if export := export_of(text):
+        raise BadInput(
+            f"{path}: {export.name} has no times to read parameters: streaming needs "
+            f"{','.join(COLUMNS)}"
+        )
+    return _samples(graph, path, text, (COLUMNS,))
+
+
+def _text(path: str | Path) -> str:
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return read_bounded(path, MOST_BYTES).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read times from {path}: {error}") from error
+
+
+def _samples(
+    graph: Graph, path: str | Path, text: str, columns: tuple[tuple[str, ...], ...]
+) -> Samples:
+    """The rows of a table that begins with one of these rows of `columns`."""
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
         raise BadInput(f"cannot read times from {path}: {error}") from error
     head = tuple(cell.strip() for cell in rows[0]) if rows else ()
     if head not in columns:
