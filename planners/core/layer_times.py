@@ -19,7 +19,7 @@ from statistics import median
 from typing import TypeAlias
 
 from planners.core.errors import BadInput
-from planners.core.exported_times import export_of
+from planners.core.exported_times import EXPORTS, export_of
 from planners.core.exported_times.request import TimesFile
 from planners.core.files import read_bounded
 from planners.core.graph import Graph
@@ -27,6 +27,7 @@ from planners.core.machine import Machine
 
 COLUMNS = ("layer", "read_s", "copy_s", "kernel_s")
 KERNELS = ("layer", "kernel_s")
+OF_EXPORTS = ", ".join(each.name for each in EXPORTS)
 MOST_BYTES = 64 * 2**20
 Samples: TypeAlias = Mapping[str, list[tuple[float, ...]]]
 """By operator the seconds to read and copy its parameters and to run it, sample by sample."""
@@ -83,7 +84,9 @@ def _samples(
         raise BadInput(f"cannot read times from {path}: {error}") from error
     head = tuple(cell.strip() for cell in rows[0]) if rows else ()
     if head not in columns:
-        raise BadInput(f"{path}: the first line must be {' or '.join(map(','.join, columns))}")
+        told = f"{path}: the first line must be {' or '.join(map(','.join, columns))}"
+        also = f", or that of {OF_EXPORTS}" if KERNELS in columns else ""
+        raise BadInput(told + also)
     samples: dict[str, list[tuple[float, ...]]] = {}
     operators = {op.name: op for op in graph.operators}
     for number, row in enumerate(rows[1:], start=2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,7 +19,7 @@ class Export:
 
 
 def _is_vela(text: str) -> bool:
-    return {*vela.COLUMNS} <= {cell.strip() for cell in next(csv.reader([_first_line(text)]), [])}
+    return {*vela.COLUMNS} <= {cell.strip() for cell in _first_line(text).split(",")}
 
 
 def _is_benchmark(text: str) -> bool:
@@ -32,7 +31,7 @@ def _is_json(text: str) -> bool:
 
 
 def _first_line(text: str) -> str:
-    return text.lstrip()[:10_000].split("\n", 1)[0].strip()
+    return text[:10_000].split("\n", 1)[0].strip()
 
 
 EXPORTS = (

@@ -1,10 +1,10 @@
-"""What TFLite's `benchmark_model` profiles: CSV by `--op_profiling_output_mode=csv`.
+"""`benchmark_model --enable_op_profiling=true --profiling_output_csv_file=F` of TFLite, of LiteRT.
 
-(Before 2024: `--profiling_output_csv_file`.) Of the section of regular runs, in run order, each row
-is a node: its type, milliseconds of the first run and on average, how often a run calls it, and the
-names of its outputs with its number, `[a, b]:12`. Cells are parted by a comma and a space, and not
-quoted, though types and names may hold both. A delegate runs many nodes as one: such a profile
-says nothing of single operators.
+(Newer releases have `--op_profiling_output_mode=csv --op_profiling_output_file=F`, too.) Of the
+section of regular runs, in run order, each row is a node: its type, milliseconds of the first run
+and on average, how often a run calls it, and the names of its outputs with its number, `[a, b]:12`.
+Cells are parted by a comma and a space, and not quoted, though types and names may hold both. A
+delegate runs many nodes as one: such a profile says nothing of single operators.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def read(file: TimesFile) -> ExportedTimes:
 
 def _rows(file: TimesFile) -> Iterator[tuple[str, re.Match[str]]]:
     """The rows of regular runs, in run order, each with its place."""
-    lines = enumerate(file.text.splitlines(), start=1)
-    if REGULAR not in file.text and file.text.lstrip().startswith(TITLES):
+    lines = enumerate(file.text.split("\n"), start=1)
+    if REGULAR not in file.text and file.text.startswith(TITLES):
         raise BadInput(f"{file.path}: it has no regular runs")
     for _, line in lines:
         if line.strip() == REGULAR or REGULAR not in file.text:

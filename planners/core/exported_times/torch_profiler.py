@@ -46,9 +46,13 @@ class Call:
     where: str
     kind: str
     start_us: float
-    stop_us: float
+    spent_us: float
     shapes: Any
     inner: set[str] = field(default_factory=set)
+
+    @property
+    def stop_us(self) -> float:
+        return self.start_us + self.spent_us
 
     @property
     def is_free(self) -> bool:
@@ -70,8 +74,8 @@ def read(file: TimesFile) -> ExportedTimes:
         for i, call in enumerate(mine):
             op = operators[i % len(operators)]
             _require_weights(file.graph, op, call)
-            seconds[op.name][i // len(operators)] += (call.stop_us - call.start_us) / 1e6
-    return ExportedTimes(seconds, f"PyTorch's profiler, {file.path.name}, {runs} runs")
+            seconds[op.name][i // len(operators)] += call.spent_us / 1e6
+    return ExportedTimes(seconds, f"PyTorch's profiler, {file.path.name}, {_runs_text(runs)}")
 
 
 def _runs(
@@ -92,10 +96,19 @@ def _runs(
         is_free = kind in FREE and all(call.is_free for call in traced)
         if len(traced) != runs * own and not is_free:
             raise BadInput(
-                f"{path}: {len(traced)} calls of aten::{kind:.60} in {runs} runs, and {name} has "
-                f"{own}: another module, or another path through it"
+                f"{path}: aten::{kind:.60} was called {_times(len(traced))}, and {name} calls it "
+                f"{_times(runs * own)} in {_runs_text(runs)}: another module, or another path "
+                "through it"
             )
     return runs
+
+
+def _times(count: int) -> str:
+    return "never" if not count else "once" if count == 1 else f"{count} times"
+
+
+def _runs_text(count: int) -> str:
+    return "a run" if count == 1 else f"{count} runs"
 
 
 def _parts_in_order(graph: Graph) -> dict[str, list[Operator]]:
@@ -176,7 +189,7 @@ def _call(where: str, event: Mapping[str, Any]) -> Call:
     args = event.get("args")
     shapes = args.get("Input Dims") if isinstance(args, dict) else None
     kind = str(event.get("name")).removeprefix("aten::")
-    return Call(where, kind, start, start + spent, shapes)
+    return Call(where, kind, start, spent, shapes)
 
 
 def _events(file: TimesFile) -> Iterator[tuple[str, dict[str, Any]]]:

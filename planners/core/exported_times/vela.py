@@ -4,8 +4,7 @@ Vela writes an operator of the file as one row or several, which add up. A row's
 that it writes; rows of steps inside one operator have names of Vela's own and stand directly before
 the row that ends it. An activation that runs with its operator has a row of no cycles. What Vela
 writes directly into a concatenation or a padded map has that tensor's name: such rows belong to the
-one operator of those that make it which has no row, and as many MACs
-where it has any.
+one operator of those that make it which has no row, and as many MACs where it has any.
 
 Cycles count by the core clock in `NETWORK_summary_SYSTEM.csv`, which Vela writes beside the table;
 where that file is not there, by the clock of the machine that is planned for.
@@ -14,6 +13,7 @@ where that file is not there, by the clock of the machine that is planned for.
 from __future__ import annotations
 
 import csv
+import io
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,7 +52,11 @@ class VelaRow:
 
 def read(file: TimesFile) -> ExportedTimes:
     """Seconds of each operator. Raises `BadInput` with the line that belongs to no operator."""
-    rows = _by_operator(file, _with_names(file, list(_rows(file))))
+    try:
+        table = list(_rows(file))
+    except csv.Error as error:
+        raise BadInput(f"cannot read times from {file.path}: {error}") from error
+    rows = _by_operator(file, _with_names(file, table))
     require_all(file.graph, file.path, rows)
     for op in file.graph.operators:
         _require_macs(op, rows[op.name])
@@ -63,22 +67,21 @@ def read(file: TimesFile) -> ExportedTimes:
 
 def _rows(file: TimesFile) -> Iterator[VelaRow]:
     """The rows of the table; heads that are written again, for further parts, are left out."""
-    reader = csv.reader(file.text.lstrip().splitlines())
+    reader = csv.reader(io.StringIO(file.text, newline=""))
     head = [cell.strip() for cell in next(reader)]
     for cells in reader:
-        if not any(cells) or cells == head:
+        if not any(cells) or [cell.strip() for cell in cells] == head:
             continue
         where = f"{file.path}, line {reader.line_num}"
         if len(cells) != len(head):
             raise BadInput(f"{where}: {len(cells)} cells, not {len(head)}")
         row = dict(zip(head, cells, strict=True))
-        name = row["Name"]
-        if row.get("Target", "NPU") != "NPU":
-            target = row["Target"]
-            raise BadInput(f"{where}: {name!r:.80} runs on the {target:.9}: it has no cycles")
+        name, target = row["Name"].strip(), row.get("Target", "NPU")
+        if target != "NPU":
+            raise BadInput(f"{where}: {name!r:.80} runs on the {target!s:.9}: it has no cycles")
         cycles = quantity(row["Op Cycles"], f"{where}: Op Cycles")
         macs = quantity(row["MAC Count"], f"{where}: MAC Count")
-        yield VelaRow(where, cells[0], name, cycles, macs)
+        yield VelaRow(where, cells[0].strip(), name, cycles, macs)
 
 
 def _with_names(file: TimesFile, rows: list[VelaRow]) -> list[tuple[str, VelaRow]]:
