@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from planners.core.errors import BadInput
 from planners.core.exported_times import EXPORTS, export_of
-from planners.core.exported_times.request import TimesFile
+from planners.core.exported_times.request import TimesFile, quantity
 from planners.core.files import read_bounded
 from planners.core.graph import Graph
 from planners.core.machine import Machine
@@ -28,6 +28,7 @@ from planners.core.machine import Machine
 COLUMNS = ("layer", "read_s", "copy_s", "kernel_s")
 KERNELS = ("layer", "kernel_s")
 OF_EXPORTS = ", ".join(each.name for each in EXPORTS)
+MOST_SECONDS = 1e9
 MOST_BYTES = 64 * 2**20
 Samples: TypeAlias = Mapping[str, list[tuple[float, ...]]]
 """By operator the seconds to read and copy its parameters and to run it, sample by sample."""
@@ -41,14 +42,18 @@ def with_times(graph: Graph, path: str | Path, machine: Machine | None = None) -
     """
     text = _text(path)
     if export := export_of(text):
-        clock = (machine.clock_hz, machine.name) if machine else None
+        clock = machine.clock_hz if machine else None
         exported = export.read(TimesFile(graph, Path(path), text, clock))
         seconds, told = exported.seconds, exported.source
     else:
         samples = _samples(graph, path, text, (COLUMNS, KERNELS))
         seconds = {name: [row[-1] for row in rows] for name, rows in samples.items()}
         told = f"table {Path(path).name}"
-    operators = tuple(replace(op, seconds=median(seconds[op.name])) for op in graph.operators)
+    counted = {
+        name: quantity(median(rows), f"{path}: seconds of layer {name!r:.60}", MOST_SECONDS)
+        for name, rows in seconds.items()
+    }
+    operators = tuple(replace(op, seconds=counted[op.name]) for op in graph.operators)
     return replace(graph, operators=operators, source={**graph.source, "times": told})
 
 
@@ -119,6 +124,6 @@ def _seconds(cell: str, where: str, streams: bool) -> float:
     except ValueError:
         value = math.nan
     # Written so that NaN fails.
-    if not 0 <= value < 1e9:
+    if not 0 <= value < MOST_SECONDS:
         raise BadInput(f"{where} must be seconds, zero or above, not {text!r:.40}")
     return value

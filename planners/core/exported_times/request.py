@@ -16,14 +16,14 @@ from planners.core.graph import Graph, Operator, Part
 class TimesFile:
     """A file of exported times and what it is read for.
 
-    `machine_clock` are the clock of the machine that is planned for, in Hz, and that machine's
-    name: cycles count by it where nothing else says their clock.
+    `machine_clock` is the clock of the machine that is planned for, in Hz: cycles count by it where
+    nothing else says theirs.
     """
 
     graph: Graph
     path: Path
     text: str
-    machine_clock: tuple[float, str] | None = None
+    machine_clock: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

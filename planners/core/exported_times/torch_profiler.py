@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ _RUN = "ProfilerStep#"
 
 
 @dataclass(slots=True)
-class Call:
+class TracedCall:
     """A call that no other call made: `inner` are the kinds of those that it made itself."""
 
     where: str
@@ -61,7 +62,7 @@ class Call:
 
 def read(file: TimesFile) -> ExportedTimes:
     """Seconds of each operator in each run. Raises `BadInput` for a call that is no operator's."""
-    calls = defaultdict[str, list[Call]](list)
+    calls = defaultdict[str, list[TracedCall]](list)
     for call in _outermost(file):
         calls[call.kind].append(call)
     parts = _parts_in_order(file.graph)
@@ -79,7 +80,7 @@ def read(file: TimesFile) -> ExportedTimes:
 
 
 def _runs(
-    file: TimesFile, calls: Mapping[str, list[Call]], parts: Mapping[str, list[Operator]]
+    file: TimesFile, calls: Mapping[str, list[TracedCall]], parts: Mapping[str, list[Operator]]
 ) -> int:
     """How often the graph ran. Raises `BadInput` for the first kind of call that says otherwise."""
     path, name = file.path, file.graph.name
@@ -96,11 +97,15 @@ def _runs(
         is_free = kind in FREE and all(call.is_free for call in traced)
         if len(traced) != runs * own and not is_free:
             raise BadInput(
-                f"{path}: aten::{kind:.60} was called {_times(len(traced))}, and {name} calls it "
+                f"{path}: {_aten(kind)} was called {_times(len(traced))}, and {name} calls it "
                 f"{_times(runs * own)} in {_runs_text(runs)}: another module, or another path "
                 "through it"
             )
     return runs
+
+
+def _aten(kind: str) -> str:
+    return repr(f"aten::{kind:.60}")
 
 
 def _times(count: int) -> str:
@@ -133,7 +138,7 @@ def _parts_in_order(graph: Graph) -> dict[str, list[Operator]]:
     }
 
 
-def _require_weights(graph: Graph, op: Operator, call: Call) -> None:
+def _require_weights(graph: Graph, op: Operator, call: TracedCall) -> None:
     """Raises `BadInput` where the trace says other shapes of weights than the graph."""
     if call.kind not in ("conv2d", "linear") or not isinstance(call.shapes, list):
         return
@@ -148,9 +153,9 @@ def _require_weights(graph: Graph, op: Operator, call: Call) -> None:
 # ---- the trace ----
 
 
-def _outermost(file: TimesFile) -> list[Call]:
+def _outermost(file: TimesFile) -> list[TracedCall]:
     """The calls that no other call made, in order; where steps are marked, those within."""
-    threads = defaultdict[str, list[Call]](list)
+    threads = defaultdict[str, list[TracedCall]](list)
     steps = list[tuple[float, float]]()
     for where, event in _events(file):
         category, name = event.get("cat"), event.get("name")
@@ -168,14 +173,20 @@ def _outermost(file: TimesFile) -> list[Call]:
         else:
             threads[f"{event.get('pid')} {event.get('tid')}"].append(call)
     found = [call for calls in threads.values() for call in _outer(calls)]
-    if steps:
-        found = [c for c in found if any(start <= c.start_us < stop for start, stop in steps)]
-    return sorted(found, key=lambda call: call.start_us)
+    found.sort(key=lambda call: call.start_us)
+    steps.sort()
+    return [call for call in found if _is_within(call, steps)] if steps else found
 
 
-def _outer(calls: Iterable[Call]) -> Iterator[Call]:
+def _is_within(call: TracedCall, steps: list[tuple[float, float]]) -> bool:
+    """Whether a call begins in one of these steps, of which one follows the other."""
+    before = bisect(steps, (call.start_us, inf))
+    return before > 0 and call.start_us < steps[before - 1][1]
+
+
+def _outer(calls: Iterable[TracedCall]) -> Iterator[TracedCall]:
     """Of a thread's calls those in no other one, which learn what they call."""
-    outer: Call | None = None
+    outer: TracedCall | None = None
     for call in sorted(calls, key=lambda each: (each.start_us, -each.stop_us)):
         if outer is not None and call.start_us < outer.stop_us:
             outer.inner.add(call.kind)
@@ -183,13 +194,13 @@ def _outer(calls: Iterable[Call]) -> Iterator[Call]:
             yield (outer := call)
 
 
-def _call(where: str, event: Mapping[str, Any]) -> Call:
+def _call(where: str, event: Mapping[str, Any]) -> TracedCall:
     start = quantity(event.get("ts"), f"{where}: ts", 1e18)
     spent = quantity(event.get("dur"), f"{where}: dur")
     args = event.get("args")
     shapes = args.get("Input Dims") if isinstance(args, dict) else None
     kind = str(event.get("name")).removeprefix("aten::")
-    return Call(where, kind, start, spent, shapes)
+    return TracedCall(where, kind, start, spent, shapes)
 
 
 def _events(file: TimesFile) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -28,7 +28,7 @@ from planners.core.exported_times.request import (
     require_all,
 )
 from planners.core.files import read_bounded
-from planners.core.graph import Graph, Operator, Part
+from planners.core.graph import Operator, Part
 
 COLUMNS = ("NNG Operator", "Op Cycles", "MAC Count", "Name")
 PRODUCTS = ("Conv2D", "DepthwiseConv2D", "FullyConnected")
@@ -62,7 +62,7 @@ def read(file: TimesFile) -> ExportedTimes:
         _require_macs(op, rows[op.name])
     hz, whose = _clock(file)
     seconds = {name: [sum(row.cycles for row in mine) / hz] for name, mine in rows.items()}
-    return ExportedTimes(seconds, f"Vela's {file.path.name} at {hz / 1e6:g} MHz ({whose})")
+    return ExportedTimes(seconds, f"Vela's {file.path.name:.40} at {hz / 1e6:g} MHz ({whose})")
 
 
 def _rows(file: TimesFile) -> Iterator[VelaRow]:
@@ -78,7 +78,7 @@ def _rows(file: TimesFile) -> Iterator[VelaRow]:
         row = dict(zip(head, cells, strict=True))
         name, target = row["Name"].strip(), row.get("Target", "NPU")
         if target != "NPU":
-            raise BadInput(f"{where}: {name!r:.80} runs on the {target!s:.9}: it has no cycles")
+            raise BadInput(f"{where}: {name!r:.80} runs on the {target!r:.9}: it has no cycles")
         cycles = quantity(row["Op Cycles"], f"{where}: Op Cycles")
         macs = quantity(row["MAC Count"], f"{where}: MAC Count")
         yield VelaRow(where, cells[0].strip(), name, cycles, macs)
@@ -115,7 +115,9 @@ def _by_operator(file: TimesFile, named: list[tuple[str, VelaRow]]) -> dict[str,
     for op, row in elsewhere:
         found.setdefault(op.name, [])
         if row.cycles or row.macs:
-            found[_operand(file.graph, op, row, has_rows).name].append(row)
+            found[
+                _operand([made_by[n][0] for n in op.inputs if n in made_by], row, has_rows).name
+            ].append(row)
     return found
 
 
@@ -123,14 +125,9 @@ def _is_written_into(part: Part, row: VelaRow) -> bool:
     return part.kind in WRITTEN_INTO and row.original not in WRITTEN_INTO[part.kind]
 
 
-def _operand(graph: Graph, op: Operator, row: VelaRow, has_rows: set[str]) -> Operator:
+def _operand(makers: list[Operator], row: VelaRow, has_rows: set[str]) -> Operator:
     """The operator that a row is of which has the name of what it was written into."""
-    read = {*op.inputs}
-    could = [
-        each
-        for each in graph.operators
-        if each.name not in has_rows and not read.isdisjoint(each.outputs)
-    ]
+    could = [each for each in makers if each.name not in has_rows]
     if row.original in PRODUCTS:
         could = [each for each in could if each.macs == row.macs]
     else:
@@ -167,10 +164,10 @@ def _clock(file: TimesFile) -> tuple[float, str]:
         names = ", ".join(path.name for path in summaries)
         raise BadInput(f"{file.path}: cycles of which clock? Several are in {names}")
     if clocks:
-        return clocks.pop(), "core clock of its summary"
+        return clocks.pop(), "of its summary"
     if file.machine_clock is None:
         raise BadInput(f"{file.path}: cycles, without Vela's summary beside it that has the clock")
-    return file.machine_clock[0], f"clock of {file.machine_clock[1]}"
+    return file.machine_clock, "of the machine"
 
 
 def _summaries(path: Path) -> list[Path]:
