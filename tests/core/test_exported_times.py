@@ -1,13 +1,14 @@
 """Files of other tools are times as they are: each operator's, or one line that says why not.
 
 The exports are of Vela 5.2.0 (`--accelerator-config ethos-u55-128 --verbose-performance`) for `net`
-and of torch 2.13.0 for `module`; the benchmark's is written by hand, in the form of its source.
+and `branches`, and of torch 2.13.0 for `module`; the benchmark's is by hand, as its source says.
 """
 
 from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import planners as sp
 from planners.core import layer_times
 from planners.core.errors import BadInput
 from planners.core.layer_times import read_samples, with_times
-from tests.audits.cure.networks import Int8Net
+from tests.audits.cure.networks import Int8Net, branches
 
 EXPORTS = Path(__file__).parent / "exports"
 RELU = ("aten::relu", "aten::clamp_min")
@@ -76,6 +77,16 @@ def test_vela_s_cycles_by_the_clock_of_its_summary(net: sp.Graph) -> None:
     cycles = {"t3": 896, "t7": 832, "t10": 512, "t11": 0, "t14": 624, "t16": 796 + 256}
     assert seconds(timed) == pytest.approx({name: n / 500e6 for name, n in cycles.items()})
     assert timed.timed_by == "Vela's net_per-layer.csv at 500 MHz (of its summary)"
+
+
+def test_what_vela_writes_into_joins_of_joins(tmp_path: Path) -> None:
+    """Two convolutions into one concatenation, a pool into the next, which copies the first."""
+    graph = sp.load(branches().save(tmp_path / "branches.tflite"))
+    path = EXPORTS / "branches_per-layer.csv"
+    timed = seconds(with_times(graph, path, replace(sp.load_machine("npu_small"), clock_hz=1.0)))
+    joins = {"t8": 754, "t11": 2500, "t12": 0, "t13": 2947, "t14": 1214}
+    assert {name: timed[name] for name in joins} == joins
+    assert sum(each or 0 for each in timed.values()) == 20_755
 
 
 def test_without_a_summary_by_the_clock_of_the_machine(net: sp.Graph, tmp_path: Path) -> None:

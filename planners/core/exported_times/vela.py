@@ -127,18 +127,21 @@ def _is_written_into(part: Part, row: VelaRow) -> bool:
 
 def _operand(makers: list[Operator], row: VelaRow, has_rows: set[str]) -> Operator:
     """The operator that a row is of which has the name of what it was written into."""
-    could = [each for each in makers if each.name not in has_rows]
-    if row.original in PRODUCTS:
-        could = [each for each in could if each.macs == row.macs]
-    else:
-        could = [each for each in could if each.kind not in OF_PRODUCTS]
+    could = {op.name: op for op in makers if op.name not in has_rows and _could_be(op, row)}
     if len(could) == 1:
-        return could[0]
+        return could.popitem()[1]
     count = f"{len(could)} operators" if could else "no operator"
     raise BadInput(
         f"{row.where}: {row.original} was written into {row.name!r:.80}, and {count} of those that "
         "make it could be that row's"
     )
+
+
+def _could_be(op: Operator, row: VelaRow) -> bool:
+    if row.original in PRODUCTS:
+        return op.macs == row.macs
+    words = WRITTEN_INTO.get(op.kind)
+    return row.original in words if words else op.kind not in OF_PRODUCTS
 
 
 def _require_macs(op: Operator, rows: list[VelaRow]) -> None:
