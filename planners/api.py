@@ -51,8 +51,9 @@ def plan(
     machine's scratchpad size. The named ones follow from the graph and from what weights do
     (`weights="left-out"`, `"counted"` or `"in-place"`), never from the planner. `time_limit` in
     seconds; `progress` receives stages, incumbents and bounds, and stops planning by returning
-    False. `options` are the planner's own, and `times`: a CSV file of what operators take
-    (`planners.core.layer_times`), which count on any machine instead of its own.
+    False. `options` are the planner's own, and `times`: a file of what operators take, a
+    table (`planners.core.layer_times`) or what Vela, PyTorch's profiler or TFLite's benchmark
+    exports (`planners.core.exported_times`), which count on any machine instead of its own.
 
     The plan is replayed before it is returned, as `check` does; `replay=False` leaves that to the
     caller. Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong
@@ -61,7 +62,7 @@ def plan(
     began = now()
     info = find_planner(planner)
     if "times" in options and (info.options is None or "times" not in info.options.specs()):
-        graph = with_times(graph, options.pop("times"))
+        graph = with_times(graph, options.pop("times"), load_machine(machine))
     size = resolve_budget(graph, budget, parameters=asked_weights(options) == COUNTED)
     settings = {**options, "time_limit": _left(time_limit, now() - began)}
     made = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))

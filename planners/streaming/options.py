@@ -78,7 +78,7 @@ class StreamingOptions(Options):
     times: str = text(
         "",
         "of layers: roofline, or a CSV file layer,read_s,copy_s,kernel_s; other planners take "
-        "layer,kernel_s too",
+        "layer,kernel_s too, and what Vela, PyTorch's profiler or TFLite's benchmark export",
         label="Times",
         words={"": "what suits the machine", "roofline": "its roofline"},
         short="{}",
