@@ -311,9 +311,9 @@ class Explorer(pn.viewable.Viewer):
         memory = seen(pn.Column, head, HandBar(session), *views, **box("memory"))
         timeline = near(pn.Column, 232, lanes, **box("lanes"))
         right = pn.Column(
+            near(pn.Column, 322, front, **box("pareto-box")),
             pn.Column(self.live_title, self.live, **box("live-box")),
             pn.Column(self.corner, **box("corner-box")),
-            near(pn.Column, 322, front, **box("pareto-box")),
             css_classes=["right"],
             width=330,
             margin=(0, 0, 0, 8),
@@ -336,10 +336,10 @@ class Explorer(pn.viewable.Viewer):
             AuditBar(session),
             self.planners,
             self.compare,
+            pn.Row(left, right, css_classes=["views"], margin=0, **wide),
             seen(pn.Column, graph_bar, plot(self.dag), self.overview, **box("graph-box")),
             self.pool,
             self.stream,
-            pn.Row(left, right, css_classes=["views"], margin=0, **wide),
             LiveSolver(session),
             self.cursor.client,
             css_classes=["explorer"],

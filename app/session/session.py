@@ -32,6 +32,7 @@ from app.session.moving import Moving
 from app.session.pinning import Pins
 from app.session.repinning import Repins
 from app.session.sharing import Sharing
+from app.session.stored_fronts import stored_points
 from app.session.streams import Streams
 from app.session.teaching import Teaching
 from app.session.uploads import Uploads
@@ -267,6 +268,8 @@ class Session:
         charted = same_graph or indexed(work.points, work.shown_for)
         if self.sweeps.strays or not charted:
             self.sweeps.forget()
+        if not indexed(work.points, work.shown_for):
+            self.sweeps.add(stored_points(work.shown_for))
         known = self.planning.known.of(work.shown_for)
         written = bool(shown.packed or shown.late)
         work.param.update(budgets=known, shown=shown, written=written, infeasible={})

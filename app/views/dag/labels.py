@@ -15,8 +15,14 @@ const known = [px.toPrecision(6), high.toPrecision(4), source.data.full, tabs.da
 if (source.fitted && known.every((value, i) => value === source.fitted[i])) return;
 source.fitted = known;  // panning changes no name
 const room = (size) => Math.floor((px - 4) / size);
-const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
-  : letters < 7 ? (/[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…')
+// What tells names apart comes first: features.14.conv is 14.conv in a frame, conv2d_51 is #51.
+const apart = (s, letters) => {
+  const dot = s.indexOf('.'), number = s.match(/^[^.]*_([0-9]+)$/);
+  if (s.length <= letters || (dot < 0 && !number)) return s;
+  return number ? '#' + number[1] : apart(s.slice(dot + 1), letters);
+};
+const cut = (name, letters, s = apart(name, letters)) => letters < 3 ? '' : s.length <= letters ? s
+  : letters < 7 ? s.slice(0, letters - 1) + '…'
   : s.slice(0, letters - 1 - ((letters - 1) >> 1)) + '…' + s.slice(s.length - ((letters - 1) >> 1));
 const brief = (s, letters) => s.length <= letters ? s  // max_pool2d is a pool, conv2d a conv
   : cut(/^[a-z0-9_]+$/.test(s) ? s.split('_').at(-1).replace(/[0-9]+d?$/, '') || s
