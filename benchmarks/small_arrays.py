@@ -1,7 +1,7 @@
 """Plans on machines with an array beside the best of all plans, on hundreds of small problems.
 
     python benchmarks/small_arrays.py [--count 300] [--first 0] [--planner cosma|fusion]
-        [--objective traffic|latency] [--tries 60000] [--plans 600]
+        [--objective traffic|latency] [--machine NAME] [--tries 60000] [--plans 60]
 
 Networks of two to four layers (seven by traffic; `tests/cosma/array_cases.py`, and convolutions of
 `tests/fusion/every_plan.py`) on `npu_small`, on an Ethos-U55-128, on both with memories off chip so
@@ -128,8 +128,9 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--planner", choices=PLANNERS)
     parser.add_argument("--objective", choices=OBJECTIVES)
+    parser.add_argument("--machine", choices=MACHINES, help="a fifth of them, on this one")
     parser.add_argument("--tries", type=int, default=60_000)
-    parser.add_argument("--plans", type=int, default=600)
+    parser.add_argument("--plans", type=int, default=60)
     asked = parser.parse_args()
     faults = 0
     print(f"{'':44}", *(f"{word:>15}" for word in (EQUAL, WORSE, FAULT, BETTER, LARGE)))
@@ -144,6 +145,8 @@ def report(planner: str, objective: str, asked: argparse.Namespace) -> int:
     every = list(MACHINES)
     totals, gaps = Counter[str](), defaultdict[str, list[float]](list)
     for i, name in enumerate(every):
+        if asked.machine not in (None, name):
+            continue
         share = asked.count * (i + 1) // len(every) - asked.count * i // len(every)
         found = Counter[str]()
         seeds = count(asked.first + i, len(every))
