@@ -24,7 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import count, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -82,7 +82,11 @@ def cosma(seed: int, machine: sp.Machine, objective: str, most_tries: int) -> Ou
         return Result(moved, claims.bound_bytes, proven, least).outcome
     claim, took = plan.details.latency, sp.simulate(plan).makespan_s
     assert claim is not None
-    own = {"any_order": case.any_order, "weights": case.weights, "most_tries": most_tries}
+    own: dict[str, Any] = {
+        "any_order": case.any_order,
+        "weights": case.weights,
+        "most_tries": most_tries,
+    }
     try:
         best = quickest_s(graph, machine, budget, within_s=took * (1 + 1e-6), **own)
     except TooMany:
@@ -97,7 +101,7 @@ def fusion(seed: int, machine: sp.Machine, objective: str, most_plans: int) -> O
     programs = every_program(graph, machine, budget, most_plans)
     if programs is None:
         return Outcome(LARGE)
-    options = {"objective": objective, "bands": 1, "time_limit": 600}
+    options: dict[str, Any] = {"objective": objective, "bands": 1, "time_limit": 600}
     plan = sp.plan(graph, "fusion", budget, machine, **options)
     claims, claim = plan.claims, plan.details.latency
     proven = claims.status == "optimal"

@@ -87,7 +87,14 @@ class Found:
 def vela(python: Path, path: Path, kib: int, folder: Path) -> Found:
     """Compile a file with an arena of so many KiB. Raises `CalledProcessError` if it refuses."""
     out = folder / "cascades" / f"{path.stem}_{kib}"
-    command = [python.with_name("vela"), path, "--config", "Arm/vela.ini", "--output-dir", out]
+    command: list[str | Path] = [
+        python.with_name("vela"),
+        path,
+        "--config",
+        "Arm/vela.ini",
+        "--output-dir",
+        out,
+    ]
     command += ["--accelerator-config", ACCELERATOR, "--system-config", SYSTEM]
     command += ["--memory-mode", MEMORY, "--optimise", "Performance", "--verbose-schedule"]
     command += ["--arena-cache-size", str(kib * KIB), "--verbose-performance"]

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from planners.core.compute_maps import ComputeMap, ComputePorts
 from planners.core.graph import Graph, Operator, Tensor
@@ -131,7 +132,12 @@ def _layer(
         macs = made.elements * data.shape[1]
         return Operator(f"op{i}", kind, (read,), (out,), (weight.name,), macs), made, (weight,)
     taps = rng.choice((1, 1, 3))
-    window = {"kernel": (taps, 1), "padding": (taps // 2, 0), "stride": (1, 1), "dilation": (1, 1)}
+    window: dict[str, Any] = {
+        "kernel": (taps, 1),
+        "padding": (taps // 2, 0),
+        "stride": (1, 1),
+        "dilation": (1, 1),
+    }
     if kind == "max_pool2d":
         window["kernel"], window["padding"] = (3, 1), (1, 0)
         return Operator(f"op{i}", kind, (read,), (out,), **window), made, ()
@@ -141,7 +147,7 @@ def _layer(
     made = Tensor(out, (1, outputs, *data.shape[2:]))
     weight = Tensor(f"w{i}", (outputs, channels // groups, taps, 1), "parameter")
     macs = made.elements * weight.elements // outputs
-    own = {"macs": macs, "groups": groups, **window}
+    own: dict[str, Any] = {"macs": macs, "groups": groups, **window}
     return Operator(f"op{i}", "conv2d", (read,), (out,), (weight.name,), **own), made, (weight,)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import planners as sp
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
@@ -28,7 +28,11 @@ class ArrayCase(NamedTuple):
         return self.weights == COUNTED
 
     def plan(self, machine: sp.Machine, objective: str) -> sp.Plan:
-        options = {"weights": self.weights, "schedule": self.schedule, "objective": objective}
+        options: dict[str, Any] = {
+            "weights": self.weights,
+            "schedule": self.schedule,
+            "objective": objective,
+        }
         return sp.plan(self.graph, "cosma", self.budget, machine, **options)
 
 

@@ -30,7 +30,7 @@ def small_net(seed: int) -> sp.Graph:
     be there twice."""
     rng = random.Random(seed)
     made = [rng.randint(1, 2)]
-    layers, reads = nn.ModuleList(), []
+    layers, reads = nn.ModuleList(), list[int]()
     for i in range(rng.randint(2, 4)):
         reads.append(rng.choice([i, i, rng.randint(0, i)]))
         made.append(rng.randint(1, 3))
