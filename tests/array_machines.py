@@ -76,9 +76,9 @@ def _maps(rng: random.Random) -> Iterator[ComputeMap]:
     some = ("dense", "dense", "pointwise", "linear", "depthwise", "pool")
     for kind in rng.sample(some, rng.randint(1, 4)):
         pixels = rng.randint(1, 2), rng.randint(1, 2)
-        axes = [rng.randint(1, 3) for _ in range(3)]
+        outputs, inputs, kernel = (rng.randint(1, 3) for _ in range(3))
         cycles, hold = rng.choice((1.0, 2.0, 1.5)), rng.choice((0.0, 4.0))
-        yield ComputeMap((kind,), pixels, *axes, cycles, hold)
+        yield ComputeMap((kind,), pixels, outputs, inputs, kernel, cycles, hold)
 
 
 MACHINES: dict[str, Callable[[int], Machine]] = {
