@@ -37,7 +37,7 @@ def small_net(seed: int) -> sp.Graph:
         kernel = rng.choice([1, 1, 3])
         again = next((a for a in layers if rng.random() < 0.3 and fits(a, made[reads[-1]])), None)
         if again is not None:
-            made[-1] = int(again.out_channels)
+            made[-1] = again.out_channels
         padding = (kernel // 2, 0)
         layers.append(again or nn.Conv2d(made[reads[-1]], made[-1], (kernel, 1), padding=padding))
 
