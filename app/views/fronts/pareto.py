@@ -113,7 +113,7 @@ class Pareto:
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
-            height=372 if self.large else 232,
+            height=372 if self.large else 300,
             sizing_mode="stretch_width",
             x_range=self.x_range,
             y_range=self.y_range,

@@ -13,7 +13,7 @@ import panel as pn
 import planners as sp
 from app.model.file_names import file_word
 from app.model.options import apart, series
-from app.model.pareto import Buy, buys, indexed, points_csv, unit, value
+from app.model.pareto import Buy, Point, buys, indexed, points_csv, unit, value
 from app.model.sizes import format_exact
 from app.session.session import Session
 from app.session.sweep_lines import SWEPT, lines_of
@@ -59,7 +59,11 @@ class ParetoPanel(pn.viewable.Viewer):
         )
         follow(session.look, "wide", lambda: self._open())
         work, look = session.work, session.look
-        follow(work, ["points", "sweep", "shown", "shown_for", "infeasible"], lambda: self._show())
+        follow(
+            work,
+            ["points", "sweep", "sweeping", "shown", "shown_for", "infeasible"],
+            lambda: self._show(),
+        )
         follow(session.problem, "budget", lambda: self._show())
         follow(look, ["metric", "across", "more_bytes", "swept"], lambda: self._show())
         follow(work, ["sweeping", "sweep_progress", "sweep", "infeasible"], lambda: self._tell())
@@ -198,9 +202,9 @@ class ParetoPanel(pn.viewable.Viewer):
         self.table.head = [TITLES[axis], *sizes, "gain", ""]
         self.table.rows = [self._buy_row(row, points, budget, axis) for row in rows]
         machine = work.shown.plan.machine
-        others = {p["series"] for p in points if apart(p["problem"])}
-        alike = [row for row in rows if row.name not in others] or rows
-        self.answer.object = answer_html(alike, budget, look.more_bytes, axis, machine)
+        self.answer.object = answer_html(
+            points, budget, look.more_bytes, axis, machine, so_far=work.sweeping
+        )
         self.list.head = ["point", TITLES[look.across], TITLES[look.metric]]
         self.list.rows = [self._point_row(p) for p in listed(points, look.across)]
 
@@ -274,29 +278,54 @@ def buy_cells(row: Buy, budget: int, more: int, of: str) -> list[str]:
     return [*cells, finely(-row.gain, of, sign=True), f"{-(row.share or 0):+.1%}".replace("-", "−")]
 
 
-def answer_html(rows: Sequence[Buy], budget: int, more: int, axis: str, machine: sp.Machine) -> str:
-    """The answer in a sentence: what that much more memory gains, the best plan of each budget
-    compared, whichever planners these are of."""
+def answer_html(
+    points: Sequence[Point],
+    budget: int,
+    more: int,
+    axis: str,
+    machine: sp.Machine,
+    *,
+    so_far: bool = False,
+) -> str:
+    """The answer in a sentence: what that much more memory gains, the best plans that are known for
+    each budget compared, whichever planners and whichever less memory these are for.
+
+    `so_far`: more are being planned.
+    """
     what, of = TITLES[axis], unit(axis)
     size, sizes = format_bytes(more), [format_bytes(each) for each in (budget, budget + more)]
-    then = min((row for row in rows if row.more is not None), key=_more, default=None)
-    now = min((row for row in rows if row.now is not None), key=_now, default=None)
+    now, then = (best_within(points, each, axis) for each in (budget, budget + more))
     if then is None:
         return ""
-    best = f"<b>{escape(then.name)}</b>, {finely(_more(then), of)}"
+    known = "So far: " if so_far else ""
+    best = f"<b>{escape(series(then['problem']))}</b>, {finely(value(then, axis), of)}"
     if now is None:
-        return f'<div class="told">No plan fits {sizes[0]}; in {sizes[1]} the best is {best}.</div>'
-    share = 1 - min(_more(then), _now(now)) / (_now(now) or 1.0)
+        told = f"no plan is known that fits {sizes[0]}; in {sizes[1]} the best is {best}."
+        return _told(known, told)
+    kept = f"{escape(series(now['problem']))}, {finely(value(now, axis), of)}"
+    share = 1 - value(then, axis) / (value(now, axis) or 1.0)
     if share <= 1e-9:
-        kept = f"the best stays {escape(now.name)}, {finely(_now(now), of)}"
-        return f'<div class="told">{size} more buys no {what}: {kept}.</div>'
+        return _told(known, f"{size} more buys no {what}: the best stays {kept}.")
     worth = ": hardly worth it" if share < HARDLY else ""
-    close = axis == "latency" and not machine.tells_apart(_now(now), _more(then))
+    close = axis == "latency" and not machine.tells_apart(value(now, axis), value(then, axis))
     doubt = f" The two are not told apart: {band_text(machine)}." if close else ""
-    return (
-        f'<div class="told">{size} more buys {share:.1%} of {what}{worth}. The best in {sizes[0]}:'
-        f" {escape(now.name)}, {finely(_now(now), of)}; in {sizes[1]}: {best}.{doubt}</div>"
-    )
+    told = f"{size} more buys {share:.1%} of {what}{worth}. The best in {sizes[0]}: {kept};"
+    return _told(known, f"{told} in {sizes[1]}: {best}.{doubt}")
+
+
+def _told(known: str, words: str) -> str:
+    text = known + words if known else words[0].upper() + words[1:]
+    return f'<div class="told">{text}</div>'
+
+
+def best_within(points: Sequence[Point], budget: int, axis: str) -> Point | None:
+    """The best point of those that fit a budget: a plan for less memory is one for more.
+
+    Plans in which weights do something else than is asked count only where all are so.
+    """
+    alike = [p for p in points if not apart(p["problem"])] or list(points)
+    fitting = [p for p in alike if p["budget_bytes"] <= budget]
+    return min(fitting, key=lambda p: value(p, axis), default=None)
 
 
 def band_text(machine: sp.Machine) -> str:
@@ -304,14 +333,6 @@ def band_text(machine: sp.Machine) -> str:
     least, most = machine.seconds_band
     times = f"{least:g} to {most:g} times"
     return f"seconds here were {times} those that judge them ({escape(machine.judge)})"
-
-
-def _now(row: Buy) -> float:
-    return row.now or 0.0
-
-
-def _more(row: Buy) -> float:
-    return row.more or 0.0
 
 
 def state_html(work: Any, weights: str) -> str:

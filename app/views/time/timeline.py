@@ -215,8 +215,8 @@ def timeline_title(shown: Shown, serial: bool) -> str:
     full_s = shown.graph.macs / shown.plan.machine.macs_per_s
     used = full_s / (trace.makespan_s or full_s or 1.0)
     about = f"{how}; {busy_text(trace)}; {used:.0%} of the MACs that the full rate makes meanwhile"
-    words = f"{seconds_text(trace.makespan_s)}, {busy:.0%} busy, {used:.0%} used"
-    return f'<span title="{about}">{words}</span>'
+    about = f"{seconds_text(trace.makespan_s)}, {about}"
+    return f'<span title="{about}">{busy:.0%} busy, {used:.0%} used</span>'
 
 
 def busy_text(trace: sp.Trace) -> str:
