@@ -141,10 +141,8 @@ class ResultWidgets:
         self.remedy.layout.display = "" if short else "none"
         self.without.layout.display = "" if why.get("wishes") else "none"
         if why:
-            told = infeasible_html(why)
-            if work.shown is None:
-                told = told.replace(" The plan below is the one from before.", "")
-            self.message.value = styled(told)
+            planner = self.session.problem.planner
+            self.message.value = styled(infeasible_html(why, planner, work.shown))
             self.remedy.description = nearest(why)[0]
         else:
             notice = f'<div class="sw-notice" role="alert">{escape(work.notice)}</div>'
