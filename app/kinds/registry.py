@@ -12,6 +12,7 @@ from app.kinds.streaming import StreamKind
 from app.kinds.whole import AutoKind, CosmaKind, WholeKind
 from app.model.checked_plan import Shown
 from app.stories.sentence import Sentence
+from planners.core.registry import COSMA
 
 WHOLE, ALLOCATION, BANKS = WholeKind(), AllocationKind(), BanksKind()
 GROUPS, POOL, STREAM, JOINED = GroupKind(), PoolKind(), StreamKind(), JoinedKind()
@@ -27,6 +28,11 @@ def kind_of(shown: Shown) -> WholeKind:
 def kind_of_planner(planner: str) -> WholeKind:
     """The kind of a planner's plans; the plain one for third-party planners."""
     return OF_PLANNER.get(planner, WHOLE)
+
+
+def called(planner: str) -> str:
+    """A planner's name in a sentence."""
+    return "COSMA" if planner == COSMA else planner
 
 
 def known_planners() -> list[str]:

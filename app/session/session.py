@@ -15,6 +15,7 @@ from app.model.checked_plan import Shown
 from app.model.machine_file import read_machine
 from app.model.pareto import indexed
 from app.model.state import ProblemFields, moved, problem_with
+from app.model.times_file import NOT_YET, timed
 from app.model.url import from_query, link, pinned_in
 from app.session import planning, sweeping, tour, what_if
 from app.session.asking import SessionPart, Together
@@ -37,6 +38,7 @@ from app.session.streams import Streams
 from app.session.teaching import Teaching
 from app.session.uploads import Uploads
 from planners.audits.shown import is_allocation
+from planners.core.errors import BadInput
 
 _keys = count(1)
 
@@ -57,7 +59,11 @@ class Session:
         self.cursor, self.teaching = Cursor(models), Teaching(models)
         self.live, self.coding = LiveGroups(models, jobs), Coding(models.work, jobs)
         self.sharing = Sharing(models, jobs)
-        takes = {"lecture": self._take_lecture, "machine": self._take_machine}
+        takes = {
+            "lecture": self._take_lecture,
+            "machine": self._take_machine,
+            "times": self._take_times,
+        }
         self.uploads = Uploads(models, self.bring, takes)
         self.pins = Pins(models, jobs, self.show)
         self.auditing = Auditing(models, jobs, self.pins.keep, self.uploads.judge)
@@ -184,6 +190,13 @@ class Session:
 
     def _take_machine(self, content: bytes, name: str) -> None:
         self.change(**read_machine(name, content))
+
+    def _take_times(self, content: bytes, name: str) -> None:
+        shown = self.work.shown
+        if shown is None or not self.same_network:
+            raise BadInput(NOT_YET)
+        graph = timed(shown.graph, shown.plan.machine, name, content)
+        self.change(model=self.uploads.name_timed(graph), input_shape="")
 
     def cancel(self) -> None:
         """Stop planning; the best plan so far is kept, and else the one on screen."""

@@ -15,6 +15,7 @@ from app.model.machine_file import is_machine
 from app.model.options import without_breaks
 from app.model.settings import UPLOADS_EACH
 from app.model.state import GRANULARITIES, WIDTHS
+from app.model.times_file import is_times
 from app.model.upload_store import forget, keep
 from app.model.url import UPLOADED, problem_of
 from app.session.models import Models
@@ -28,6 +29,8 @@ def what_else(name: str, content: bytes) -> str:
     """What a file is that is no model and no plan; empty where it may be one of these."""
     if is_lecture(content):
         return "lecture"
+    if is_times(content):
+        return "times"
     return "machine" if is_machine(name, content) else ""
 
 
@@ -108,6 +111,13 @@ class Uploads:
         if graph["granularity"] in GRANULARITIES:
             fields["granularity"] = graph["granularity"]
         self.models.problem.param.update(**fields)
+
+    def name_timed(self, graph: sp.Graph) -> str:
+        """Make a graph whose times were brought a model; its name."""
+        text = json.dumps(graph.to_json())
+        label = self._label(graph.name, text, "")
+        self.texts[label] = text
+        return label
 
     def _label(self, name: str, text: str, token: str) -> str:
         """The name of an uploaded model; a different one where another file has the name."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import panel as pn
 
+from app.kinds.registry import called
 from app.model.checked_plan import Shown
 from app.model.constraints import picking_text
 from app.model.options import cuts
@@ -23,7 +24,6 @@ from app.widgets.later import seen
 from app.widgets.legends import switch
 from app.widgets.style import FIELD, LEGEND, PLAIN, SMALL, TEXT
 from planners.core.colours import ink_on
-from planners.core.registry import COSMA
 from planners.core.units import format_bytes
 
 NAMED = 2
@@ -258,11 +258,6 @@ def before_words(shown: Shown) -> str:
     plan = shown.plan
     whose = f"of {shown.graph.name}, by {called(plan.planner)}"
     return f"The plan below, {whose}, fits {format_bytes(plan.budget_bytes)}."
-
-
-def called(planner: str) -> str:
-    """A planner's name in a sentence."""
-    return "COSMA" if planner == COSMA else planner
 
 
 def legend_html(

@@ -15,7 +15,8 @@ from app.widgets.component import Component
 WORDS = """Drop it here: it is read, never run
 
 a model (.onnx .tflite .pt2 .cfg) · a plan or graph (.json .html)
-another tool's plan (.pte .csv) · a machine (.toml) · a lecture (.json)"""
+another tool's plan (.pte .csv) · a machine (.toml)
+times of its layers (.csv) · a lecture (.json)"""
 
 
 class DropAnywhere(Component):

@@ -7,7 +7,7 @@ from typing import Any
 
 import param
 
-from app.kinds.registry import kind_of
+from app.kinds.registry import called, kind_of
 from app.model.places import ASSETS
 from app.model.presenter import LAYOUTS, USUAL
 from app.session.session import Session
@@ -89,7 +89,7 @@ def told(session: Session) -> dict[str, Any]:
     wrong = work.notice
     if why:
         need = format_bytes(why["need_bytes"])
-        wrong = f"No plan fits: {need} are needed."
+        wrong = f"{called(session.problem.planner)} needs {need}."
         if not why["proven"]:
             wrong = f"No plan was found; {need} have one."
     return {

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 import pytest
+from param.parameterized import discard_events
 
 import planners as sp
 from app.jobs.files import plain_name
@@ -122,6 +123,26 @@ def test_a_plan_with_measured_times_is_planned_again_with_them(
     assert [op.seconds for op in again.graph.operators] == [
         op.seconds for op in plan.graph.operators
     ]
+
+
+def test_times_of_layers_are_taken_for_the_network_on_screen(
+    visitor: Session, until: Any, folder: Path
+) -> None:
+    graph = visitor.work.shown.graph
+    rows = "".join(f"{op.name},{k * 1e-4}\n" for k, op in enumerate(graph.operators, 1))
+    before = visitor.work.shown
+    assert bring(visitor, until, f"layer,kernel_s\n{rows}x,1\n".encode(), "mine.csv").startswith(
+        f"mine.csv, line {len(graph.operators) + 2}: {graph.name} has no layer 'x'"
+    )
+    assert visitor.work.shown is before
+    assert bring(visitor, until, f"layer, kernel_s\n{rows}".encode(), "mine.csv") == ""
+    plan = visitor.work.shown.plan
+    assert (plan.graph.timed_by, plan.graph.name) == ("table mine.csv", graph.name)
+    assert plan.graph.operators[1].seconds == 2e-4
+    assert visitor.problem.model == f"{graph.name} (uploaded)"
+    with discard_events(visitor.problem):
+        visitor.problem.model = "resnet18"  # As when it is being planned.
+    assert "once the chosen one is there" in bring(visitor, until, b"layer,kernel_s\n", "a.csv")
 
 
 VELA = Path(__file__).parents[2] / "audits" / "data" / "vela_micro_speech.txt"
