@@ -180,7 +180,7 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any
         )
         _connect(session, browser, copy, begin)
         for area, things in (
-            (page.main, [explorer]),
+            (page.main, [parts[1].line, explorer]),
             (page.sidebar, [controls]),
             (page.header, [*header, people]),
             (page.modal, modal),

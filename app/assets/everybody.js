@@ -66,8 +66,8 @@
     };
     byId('sidebar-button').onclick = () =>
       openSidebar(byId('sidebar').classList.contains('hidden'));
-    if (narrow.matches) openSidebar(false);
-    narrow.addEventListener('change', () => openSidebar(!narrow.matches));
+    openSidebar(false);  // The line over the views has what decides most.
+    narrow.addEventListener('change', () => narrow.matches && openSidebar(false));
     watchDialog();
   });
 

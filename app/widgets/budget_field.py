@@ -49,7 +49,10 @@ NAMES_OF_SIZES = ["budgets", "shown", "shown_for", "reach", "fronts"]
 
 
 class BudgetField(pn.viewable.Viewer):
-    """Buttons, slider and text of one budget; each follows the others."""
+    """Buttons, slider and text of one budget; each follows the others.
+
+    The text is made here for another place.
+    """
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -106,6 +109,7 @@ class BudgetField(pn.viewable.Viewer):
         self.sizes: list[int] = [1, 2]  # the sizes of the slider's places, in KiB
         self.slider.param.watch(self._slid, "value_throttled")
         self.typed = pn.widgets.TextInput(
+            label="Budget",
             placeholder="e.g. 256 KiB, 1.5MB",
             css_classes=["budget-typed"],
             stylesheets=[FIELD],
@@ -218,8 +222,6 @@ class BudgetField(pn.viewable.Viewer):
             self.nameless,
             self.slider,
             self.ticks,
-            self.typed,
-            self.wrong,
             sizing_mode="stretch_width",
             margin=0,
         )

@@ -20,7 +20,8 @@ FOLLOWED = ["machine", "machine_fields"]
 
 
 class MachineField(pn.viewable.Viewer):
-    """A list of presets, a head that says what is changed, and a field for each number."""
+    """A list of presets, for another place; a head that says what is changed, and a field for each
+    number."""
 
     rest: pn.Column
 
@@ -83,6 +84,4 @@ class MachineField(pn.viewable.Viewer):
             self.fields.rows = [asdict(row) for row in self.numbers.rows]
 
     def __panel__(self) -> pn.Column:
-        return seen(
-            pn.Column, self.preset, self.head, self.rest, sizing_mode="stretch_width", margin=0
-        )
+        return seen(pn.Column, self.head, self.rest, sizing_mode="stretch_width", margin=0)

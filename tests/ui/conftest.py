@@ -107,6 +107,7 @@ def opened(page: Page, address: str) -> Page:
     page.set_viewport_size(WINDOW)
     page.goto(address)
     is_planned(page)
+    page.evaluate(OPEN_SIDEBAR)
     return page
 
 
@@ -179,6 +180,11 @@ class SharedPage:
         return page
 
 
+OPEN_SIDEBAR = """() => {
+  const button = document.getElementById('sidebar-button');
+  if (button.getAttribute('aria-expanded') !== 'true') button.click();
+}"""
+"""What is one step away is on screen for journeys."""
 WHITE = (
     "(white) => [...Bokeh.documents[0]._all_models.values()].filter((m) => m.type === 'Figure')"
     ".every((m) => (m.background_fill_color === '#ffffff') === white)"

@@ -73,6 +73,7 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
     comes_true(page, "window.printed === 1")
     expect(page.locator(".lanes canvas").first).to_be_attached()  # it was not near the window
     page.set_viewport_size({"width": 1280, "height": 720})
+    page.locator("#sidebar-button").click()
     expect(page.locator("#sidebar")).not_to_have_class(re.compile("hidden"))
 
 

@@ -1,4 +1,7 @@
-"""The sidebar: what to plan. A change is planned at once; the plan on screen stays till then."""
+"""What to plan: a line over the views, and the rest in the sidebar.
+
+A change is planned at once; the plan on screen stays till then.
+"""
 
 from __future__ import annotations
 
@@ -142,6 +145,26 @@ class Controls(pn.viewable.Viewer):
         self.caveats.object = caveats_html(lines)
         self.caveats.visible = bool(lines)
 
+    @property
+    def line(self) -> pn.FlexBox:
+        """What decides most, to stand over the views: model, machine, budget and planner."""
+        fields = (
+            (self.model, "2 1 190px"),
+            (self.machine.preset, "2 1 200px"),
+            (pn.Column(self.budget.typed, self.budget.wrong, margin=0), "1 1 110px"),
+            (self.options.planner, "2 1 200px"),
+        )
+        for field, flex in fields:
+            field.styles = {"flex": flex, "min-width": "0"}
+        return pn.FlexBox(
+            *(field for field, _ in fields),
+            css_classes=["problem-line"],
+            flex_wrap="wrap",
+            align_items="flex-end",
+            sizing_mode="stretch_width",
+            margin=(0, 0, 8, 0),
+        )
+
     def __panel__(self) -> pn.Column:
         def heading(text: str) -> pn.pane.HTML:
             return pn.pane.HTML(
@@ -153,7 +176,6 @@ class Controls(pn.viewable.Viewer):
 
         return seen(
             pn.Column,
-            self.model,
             self.caveats,
             pn.Row(self.shape, self.width, sizing_mode="stretch_width", margin=0),
             self.wrong_shape,

@@ -22,13 +22,16 @@ from app.widgets.whole_number import WholeNumber
 
 
 class PlannerOptions(pn.viewable.Viewer):
-    """The chosen planner, the fields of its options, and break nodes by hand."""
+    """The fields of the chosen planner's options, and break nodes by hand.
+
+    The choice of the planner is made here for another place.
+    """
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
         self.planner = pn.widgets.Select(
-            label="",
+            label="Planner",
             options={info.title: name for name, info in sp.planners().items()},
             css_classes=["planner"],
             **WIDE,
@@ -140,7 +143,6 @@ class PlannerOptions(pn.viewable.Viewer):
     def __panel__(self) -> pn.Column:
         return seen(
             pn.Column,
-            self.planner,
             pn.Row(self.first, self.limit.field, **ROW),
             self.limit.wrong,
             self.front,
