@@ -160,7 +160,7 @@ class Controls(pn.viewable.Viewer):
             *(field for field, _ in fields),
             css_classes=["problem-line"],
             flex_wrap="wrap",
-            align_items="flex-end",
+            align_items="center",
             sizing_mode="stretch_width",
             margin=(0, 0, 8, 0),
         )
