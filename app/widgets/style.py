@@ -31,7 +31,8 @@ def page_css() -> str:
 html {{ background: var(--sw-page) !important; }}
 body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); }}
 #container {{ height: 100vh; }}
-#header {{ min-height: 40px; height: auto; padding: 0 8px; box-shadow: 2px 2px 10px #0004; }}
+#header {{ min-height: 40px; height: auto; padding: 0 8px; box-shadow: 2px 2px 10px #0004;
+  --sw-focus: #fff; }}  /* the ring of what is focused, in the buttons' own trees too */
 #header .title {{ font-size: 19px; font-weight: 650; letter-spacing: .3px; margin: 0 0 0 8px;
   line-height: 1.3; }}
 #header button {{ font: inherit; color: #fff; background: none; border: 0; border-radius: 4px;

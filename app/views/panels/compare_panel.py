@@ -39,7 +39,8 @@ from planners.core.units import format_bytes
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 LISTED = 300
-ALL = "all kinds"
+ALL, COSTLY = "all kinds", "what costs bytes"
+"""Of two plans in which none costs other bytes, all are listed."""
 SORTS: Mapping[str, Callable[[Difference, Shown], Any]] = {
     "traffic": lambda d, shown: (-abs(d.delta_bytes), -size_of(shown, d.tensor), d.tensor),
     "size": lambda d, shown: (-size_of(shown, d.tensor), d.tensor),
@@ -47,7 +48,7 @@ SORTS: Mapping[str, Callable[[Difference, Shown], Any]] = {
     "name": lambda d, shown: d.tensor,
 }
 NOTHING = (
-    "Nothing is pinned. Pin the plan on screen (p), then change budget, planner or machine; or "
+    "Nothing is pinned. Pin the plan on screen (s), then change budget, planner or machine; or "
     "take a plan from a file, or a point of the chart of all planners with “a tap pins it”."
 )
 
@@ -104,7 +105,7 @@ class Comparison(pn.viewable.Viewer):
             "", css_classes=["asked"], stylesheets=[TEXT], **{**WIDE, "margin": (2, 6)}
         )
         self.kind = pn.widgets.Select(
-            label="kind", options=[ALL], css_classes=["difference-kind"], width=190, **small
+            label="kind", options=[COSTLY], css_classes=["difference-kind"], width=190, **small
         )
         self.sort = pn.widgets.Select(
             label="sorted by",
@@ -215,12 +216,13 @@ class Comparison(pn.viewable.Viewer):
         same = comparable(here, there)
         changed = differences(here, there, look.aligned) if same else []
         counts = Counter(item.kind for item in changed)
-        options = {f"{ALL} ({len(changed)})": ALL}
+        costly = [item for item in changed if item.delta_bytes] or changed
+        options = {f"{COSTLY} ({len(costly)})": COSTLY, f"{ALL} ({len(changed)})": ALL}
         options |= {f"{MARKS[k][0]} {k} ({counts[k]})": k for k in KINDS if counts[k]}
-        chosen = self.kind.value if self.kind.value in options.values() else ALL
+        chosen = self.kind.value if self.kind.value in options.values() else COSTLY
         if self.kind.options != options:
             self.kind.param.update(options=options, value=chosen)
-        wanted = [item for item in changed if chosen in (ALL, item.kind)]
+        wanted = costly if chosen == COSTLY else [i for i in changed if chosen in (ALL, i.kind)]
         self.tensors.empty = empty_text(here, there)
         self.tensors.head = ["tensor", "size", "pinned", "here", "difference"] if wanted else []
         ordered = sorted(wanted, key=lambda item: SORTS[self.sort.value](item, here))

@@ -116,8 +116,12 @@ def compare_rows(
         return [*rows, {"text": "Another graph: tensors are not compared.", "cells": [""]}]
     differing = differences(here, there, by)
     cells_of, at_places = difference_cells(here, there), allocations(here, there)
+    folded = 0
     if at_places:  # Nothing moves on or off chip: the largest first.
         differing.sort(key=lambda item: -here.graph.size_bytes(item.tensor))
+    else:
+        costly = [item for item in differing if item.delta_bytes] or differing
+        folded, differing = len(differing) - len(costly), costly
     for item in differing[:LISTED]:
         mark, colour = MARKS[item.kind]
         key = tensor_selection(item.tensor)
@@ -126,7 +130,9 @@ def compare_rows(
         row["chip"] = colour
         rows.append({**row, "mark": mark, "ink": ink_on(colour)})
     rest = len(differing) - LISTED
-    return [*rows, {"text": f"and {rest} more", "cells": [""]}] if rest > 0 else rows
+    told = [f"and {rest} more"] if rest > 0 else []
+    told += [f"{folded} more differ in place or time, which costs no bytes"] if folded else []
+    return [*rows, *({"text": line, "cells": [""]} for line in told)]
 
 
 def difference_cells(here: Shown, there: Shown) -> Callable[[Difference], list[str]]:

@@ -37,7 +37,8 @@ from app.outputs.tables import differences_csv
 from app.session.pinning import MOST, fields_of_plan, name_of, unlike
 from app.session.session import Session
 from app.views.memory.split import Moved
-from app.views.panels.compare_panel import ALL, asked_html
+from app.views.panels.compare_panel import ALL, COSTLY, asked_html
+from app.views.panels.comparing import compare_rows
 from app.widgets.marks import MARKS, SHORT
 from app.widgets.palette import LIGHT
 from planners.core.program import Piece, Span
@@ -219,8 +220,15 @@ def test_the_panel_tells_totals_tensors_and_what_was_asked(roomy: Shown) -> None
     assert rows["spill traffic"] == ["3.463 MiB", "0 B", "−3.463 MiB", "−100.0%"]
     assert "MR (738.8 KiB) → MP (886.5 KiB)" in asked_html(session)
     found = differences(roomy, session.work.pinned)
+    costly = [item for item in found if item.delta_bytes]
+    assert 0 < len(costly) < len(found)
+    assert len(panel.tensors.rows) == len(costly)
+    assert panel.kind.value == COSTLY
+    folded = f"{len(found) - len(costly)} more differ in place or time, which costs no bytes"
+    assert compare_rows(roomy, session.work.pinned)[-1]["text"] == folded
+    panel.kind.value = ALL
     assert len(panel.tensors.rows) == len(found)
-    kinds = [value for value in panel.kind.options.values() if value != ALL]
+    kinds = [value for value in panel.kind.options.values() if value not in (ALL, COSTLY)]
     panel.kind.value = kinds[0]
     assert 0 < len(panel.tensors.rows) < len(found)
     assert all(kinds[0] in row["text"] for row in panel.tensors.rows)
