@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import holoviews as hv
@@ -11,7 +13,7 @@ from bokeh.plotting import figure
 
 import planners as sp
 from planners.core.units import format_bytes
-from planners.plots.style import MOST, largest
+from planners.plots.style import MOST, largest, show_in_notebooks
 from tests.plans import plan_of
 
 
@@ -132,3 +134,25 @@ def test_views_are_laid_out_together(plan: sp.Plan) -> None:
 def test_the_library_has_no_other_attribute_made_on_demand() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plot'"):
         sp.plot  # noqa: B018
+
+
+def test_a_notebook_has_what_shows_a_view_and_nothing_else_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[dict[str, object]] = []
+
+    class Extension:
+        _loaded = False
+
+        def __call__(self, *_names: str, **how: object) -> None:
+            asked.append(how)
+            self._loaded = True
+
+    monkeypatch.setattr(hv, "extension", Extension())
+    shell = SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    show_in_notebooks()  # A terminal.
+    shell.kernel = object()
+    for _ in range(2):
+        show_in_notebooks()
+    assert asked == [{"inline": True, "logo": False}]
