@@ -120,7 +120,8 @@ def read_data(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise sp.BadInput(f"the file is not JSON: {error}; bring {KNOWN}") from error
+        line = f" from line {error.lineno} on" if isinstance(error, json.JSONDecodeError) else ""
+        raise sp.BadInput(f"the file is no JSON{line}: bring {KNOWN}") from error
 
 
 def plain_name(label: str) -> str:

@@ -20,7 +20,7 @@ WHAT = "\\A ".join(
         "Drop a file anywhere, or browse",
         "a plan · .pt2 · .onnx · .tflite · .cfg · JSON",
         "another tool's plan: .pte · .csv · Vela's",
-        "a machine: .toml · a lecture: .json",
+        "a machine: .toml · times: .csv · a lecture: .json",
     )
 )
 CHUNK = 4 * 2**20  # the web socket takes messages of 20 MB
@@ -31,7 +31,7 @@ LOOK = """
 .filepond--drop-label { color: inherit; }
 .filepond--drop-label label { font-size: 0; padding: 4px; }  /* its words are not ours */
 .filepond--drop-label label::after { font-size: 12px; line-height: 1.35; white-space: pre-line; }
-.filepond--credits { display: none; }
+.filepond--credits, .filepond--file-status { display: none; }  /* "complete" is not "read" */
 """
 WORDS = """
 .filepond--drop-label.filepond--drop-label {{ min-height: {high}px; }}
