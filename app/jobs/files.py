@@ -121,7 +121,7 @@ def read_data(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         line = f" from line {error.lineno} on" if isinstance(error, json.JSONDecodeError) else ""
-        raise sp.BadInput(f"the file is no JSON{line}: bring {KNOWN}") from error
+        raise sp.BadInput(f"the file is not JSON{line}: bring {KNOWN}") from error
 
 
 def plain_name(label: str) -> str:
