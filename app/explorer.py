@@ -311,7 +311,7 @@ class Explorer(pn.viewable.Viewer):
         memory = seen(pn.Column, head, HandBar(session), *views, **box("memory"))
         timeline = near(pn.Column, 232, lanes, **box("lanes"))
         right = pn.Column(
-            near(pn.Column, 390, front, **box("pareto-box")),
+            near(pn.Column, 344, front, **box("pareto-box")),
             pn.Column(self.live_title, self.live, **box("live-box")),
             pn.Column(self.corner, **box("corner-box")),
             css_classes=["right"],

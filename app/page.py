@@ -41,6 +41,7 @@ from app.widgets.style import KEYS, TEXT, page_css
 from app.widgets.taken_apart import take_apart
 from planners.core.garbage import no_collection
 
+MORE = "More …"
 POLL_MS = 50
 END_S = 1.0
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
@@ -232,15 +233,19 @@ def _header(
         css_classes=["tagline"],
     )
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
-    header = [
-        tagline,
-        pn.HSpacer(),
+    folded = [
         button("Tour", "tour", lambda _e: session.tour.start()),
         button("Lecture", "lecture", lambda _e: show(lecture)),
         button("Export", "export", lambda _e: show(export)),
-        copy,
         button("Copy as Python", "python", python),
-        button("Keys and help  ?", "help", lambda _e: show(text)),
+    ]
+    header = [
+        tagline,
+        pn.HSpacer(),
+        *folded,
+        more_button(folded),
+        copy,
+        button("Help  ?", "help", lambda _e: show(text)),
         browser,
         seen(pn.Row, tour_view(session), margin=0),
         presenter(session),
@@ -248,6 +253,22 @@ def _header(
         Connection(width=0, height=0, margin=0),
     ]
     return header, [window]
+
+
+def more_button(folded: list[pn.widgets.Button]) -> pn.widgets.Button:
+    """A button that shows others beside it, which are hidden until then, and hides them again."""
+
+    def turn(_event: Any) -> None:
+        for each in folded:
+            each.visible = not each.visible
+        more.label = "Less" if folded[0].visible else MORE
+
+    for each in folded:
+        each.visible = False
+    more = pn.widgets.Button(
+        label=MORE, css_classes=["header-button", "more"], on_click=turn, margin=(0, 4)
+    )
+    return more
 
 
 def code_pane() -> pn.pane.HTML:

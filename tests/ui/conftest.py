@@ -108,6 +108,8 @@ def opened(page: Page, address: str) -> Page:
     page.goto(address)
     is_planned(page)
     page.evaluate(OPEN_SIDEBAR)
+    page.locator(".header-button.more button").click()
+    expect(page.locator(".header-button.tour")).to_be_visible()
     return page
 
 

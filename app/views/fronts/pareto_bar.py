@@ -1,4 +1,4 @@
-"""The bar of the small Pareto chart: its axes, the sweep of the chosen planner, the large chart."""
+"""The bar of the small Pareto chart: the sweep of the chosen planner, the large chart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AXIS_NAMES = {
 
 
 class ParetoBar(pn.viewable.Viewer):
-    """Axes, start and stop of the sweep, its progress, and the button for all planners."""
+    """Start and stop of the sweep, its progress, and the button for all planners."""
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -38,7 +38,7 @@ class ParetoBar(pn.viewable.Viewer):
         self.stop = button("Stop", "sweep-stop", session.sweeps.cancel)
         self.stop.param.update(color="danger", visible=False)
         self.open = button("⤢ All planners", "all-planners", lambda: compare_planners(session))
-        about = "what more memory buys with each planner; a larger chart"
+        about = "what more memory buys with each planner; a larger chart, of other axes too"
         self.open.description = to_the_left(about)
         self.state = pn.pane.HTML(
             "", css_classes=["sweep-state"], margin=(2, 4), stylesheets=[TIP, PLAIN]
@@ -58,10 +58,8 @@ class ParetoBar(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.Column:
         wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
-        axes = pn.Row(axis_select(self.session, "metric"), axis_select(self.session, "across"))
-        axes.param.update(**wide)
         row = seen(pn.Row, self.start, self.stop, self.open, **wide)
-        return pn.Column(row, axes, self.state, **wide)
+        return pn.Column(row, self.state, **wide)
 
 
 def compare_planners(session: Session) -> None:
