@@ -62,7 +62,7 @@ class Controls(pn.viewable.Viewer):
             options=[*sp.models(), *TIMM],
             css_classes=["model"],
             sizing_mode="stretch_width",
-            margin=(2, 8),
+            margin=(8, 8, 2, 8),
             height=46,
         )
         self.model.on_key(lambda name: self._choose(name))
