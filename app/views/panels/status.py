@@ -95,7 +95,7 @@ def status_html(session: Session) -> str:
     if preview := work.preview:
         return f'<span class="rest">{preview_text(preview, work.shown.plan.budget_bytes)}</span>'
     if session.stale:
-        return f'{former}<span class="rest">not what is chosen at the left</span>'
+        return f'{former}<span class="rest">not what is chosen above</span>'
     said = escape(recalled_text(work.recalled)) + marked(assumptions(work.shown), REST_TERMS)
     return f'<span class="rest">{said}</span>'
 
