@@ -41,7 +41,7 @@ from app.widgets.style import KEYS, TEXT, page_css
 from app.widgets.taken_apart import take_apart
 from planners.core.garbage import no_collection
 
-MORE = "More …"
+MORE, VISIT = "More …", "visit:"
 POLL_MS = 50
 END_S = 1.0
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
@@ -285,6 +285,9 @@ def help_pane() -> pn.Column:
 def press(session: Session, key: str, show_help: Any) -> None:
     """Perform the action of a key."""
     look, shown = session.look, session.work.shown
+    if key.startswith(VISIT):  # Back, or Forward.
+        session.go_to(key.removeprefix(VISIT))
+        return
     match key:
         case "ArrowLeft":
             session.cursor.step_by(-1)
@@ -382,7 +385,7 @@ def _connect(
 
     session.work.param.watch(lambda event: browser.file(**event.new), ["code", "exported"])
     begin(session)
-    hold_link()
+    browser.first = hold_link()
     pn.state.onload(listen_to_workers)
     session.problem.param.watch(write_address, list(session.problem.param))
     session.look.param.watch(write_address, list(session.look.param))

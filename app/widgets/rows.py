@@ -123,9 +123,12 @@ td:first-child { overflow-wrap: anywhere; }
 class Browser(Sender):
     """What only the browser can do: keys come in as messages; the address and the clipboard go out.
 
-    Keys are messages, because a property that changes fast is merged. The address is replaced,
-    not pushed, so that the back button leaves the page.
+    Keys are messages, because a property that changes fast is merged. An address of another model,
+    machine, budget or planner is pushed, so that the back button leads to the plan before; Back
+    and Forward come in as `visit:` and the query. Other addresses are replaced.
     """
+
+    first = param.String("", doc="The query of the problem with which the page opened.")
 
     def address(self, query: str) -> None:
         """Put a query into the browser's address, keeping parameters that are not ours (the
@@ -264,6 +267,14 @@ export function render({ model, view }) {
     }
     return false;
   }
+  // What is planned is history: Back goes to the plan before. Views are not.
+  const fields = ['model', 'machine', 'budget', 'planner'];
+  const planned = (query) => fields.map((name) => query.get(name)).join();
+  let before = planned(new URLSearchParams(model.first)), popped = false;
+  window.addEventListener('popstate', () => {
+    popped = true;  // The server answers with the address that this one has.
+    model.send_msg({ key: `visit:${window.location.search}` });
+  });
   model.on('msg:custom', (event) => {
     const message = event.data || event;
     if (message.address !== undefined) {
@@ -276,7 +287,9 @@ export function render({ model, view }) {
         if (!query.has(key) && !['theme', 'tour'].includes(key)
             && (older || key.includes('.') || gone.includes(key))) url.searchParams.delete(key);
       for (const [key, value] of query) url.searchParams.set(key, value);
-      window.history.replaceState({}, '', url);
+      const now = planned(query), is_new = now !== before && !popped;
+      window.history[is_new ? 'pushState' : 'replaceState']({}, '', url);
+      [before, popped] = [now, false];
     }
     if (message.file !== undefined) {
       const bytes = Uint8Array.from(atob(message.file), (letter) => letter.charCodeAt(0));
