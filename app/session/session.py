@@ -15,7 +15,6 @@ from app.model.checked_plan import Shown
 from app.model.machine_file import read_machine
 from app.model.pareto import indexed
 from app.model.state import ProblemFields, moved, problem_with
-from app.model.times_file import NOT_YET, timed
 from app.model.url import from_query, link, pinned_in
 from app.session import planning, sweeping, tour, what_if
 from app.session.asking import SessionPart, Together
@@ -36,6 +35,7 @@ from app.session.sharing import Sharing
 from app.session.stored_fronts import stored_points
 from app.session.streams import Streams
 from app.session.teaching import Teaching
+from app.session.times_file import NOT_YET, timed
 from app.session.uploads import Uploads
 from planners.audits.shown import is_allocation
 from planners.core.errors import BadInput

@@ -341,7 +341,7 @@ def _share(models: Models) -> str:
 STOPS: tuple[Stop, ...] = (
     Stop("The network", "spills", ("graph-box",), _at_start, _network),
     Stop("The address map", "spills", ("address-map",), _to_largest, _map),
-    Stop("The budget", "spills", ("budget-MR", "budget-MP", "budget-ticks"), _at_start, _budget),
+    Stop("The budget", "spills", ("budget-typed",), _at_start, _budget),
     Stop("A spill and its retrieval", "spills", ("address-map",), _to_spill, _spilled),
     Stop("Occupancy and its peak", "spills", ("occupancy",), _to_peak, _peak),
     Stop("The timeline and a stall", "spills", ("lanes",), _to_stall, _time),

@@ -15,10 +15,10 @@ from app.model.machine_file import is_machine
 from app.model.options import without_breaks
 from app.model.settings import UPLOADS_EACH
 from app.model.state import GRANULARITIES, WIDTHS
-from app.model.times_file import is_times
 from app.model.upload_store import forget, keep
 from app.model.url import UPLOADED, problem_of
 from app.session.models import Models
+from app.session.times_file import is_times
 from planners.core.units import format_bytes
 
 Take = Callable[[bytes, str], object]

@@ -24,8 +24,9 @@ from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
 WIDE, NEAREST = 1.9, 9  # percent of the slider: what a letter takes; between two words
-WORDS_OF = {"MR": "just fits", "MH": "halfway", "MP": "all stays"}
-"""What named budgets are called where nobody has read the papers."""
+BUDGET_TERMS = {"just fits": "MR", "halfway": "MH", "all stays": "MP"}
+"""The field's terms, by what named budgets are called where nobody has read the papers."""
+WORDS_OF = {name: words for words, name in BUDGET_TERMS.items()}
 MOST_BYTES = 2**40
 ABOUT = {
     "MR": "MR, the largest operator: no plan exists below",
@@ -262,8 +263,9 @@ def ticks_html(
     `words` are what the budgets are called, where that is not their names.
     """
     places: list[tuple[float, str]] = []
-    shown = {budgets[name]: name for name in TICKS_OF if name in budgets}  # Equal ones have one.
-    named = [(size, (words or {}).get(name, name)) for size, name in shown.items()]
+    named = [(budgets[name], name) for name in TICKS_OF if name in budgets]
+    if words:  # Equal ones have one.
+        named = [(size, words.get(name, name)) for size, name in dict(named).items()]
     for size, name in sorted(named, key=lambda found: found[0]):
         share = 100 * place_of(size, sizes) / max(1, len(sizes) - 1)
         while places and _collide(places[-1], (share, name)):

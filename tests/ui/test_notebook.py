@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 import planners as sp
 from app import explore
+from tests.ui.conftest import OPEN_SIDEBAR
 
 BODY = '<!doctype html><meta charset="utf-8"><body data-jp-theme-light="{light}">{html}</body>'
 
@@ -56,6 +57,7 @@ def test_the_explorer_of_a_cell_follows_and_its_plan_goes_on(page: Page, plan: s
     page.goto(inline.address)
     page.locator(".cards .card").first.wait_for()
     assert inline.plan.budget_bytes == plan.budget_bytes
+    page.evaluate(OPEN_SIDEBAR)
     page.locator(".budget-MP .bk-btn").click()
     size = sp.budgets(plan.graph).MP
     expect(page.locator(".cards .peak")).to_contain_text(f"of {sp.format_bytes(size)}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.ui.conftest import DROP_FILE, SMALL, Server, SharedPage, is_on_screen
+from tests.ui.conftest import DROP_FILE, OPEN_SIDEBAR, SMALL, Server, SharedPage, is_on_screen
 
 CFG = b"""[net]
 height=16
@@ -54,6 +54,7 @@ def test_a_file_that_is_dropped_is_planned_and_a_reload_finds_it(visitor: Shared
     page.wait_for_url("**upload=**")
     page.reload()
     is_on_screen(page, "tiny")
+    page.evaluate(OPEN_SIDEBAR)
     expect(page.locator(".status .rest")).to_contain_text("from the cache")
     page.locator(".plan button").click()
     expect(page.locator(".status .rest")).not_to_contain_text("cache")

@@ -25,7 +25,7 @@ BUDGETS = ("MR", "MH", "MP")
 OUTLINED = {
     "graph-box": ".plot.dag",
     "address-map": ".plot.map",
-    "budget-MR": ".cards",
+    "budget-typed": ".cards",
     "occupancy": ".plot.occupancy",
     "lanes": ".plot.timeline",
     "pool": ".plot.ring",

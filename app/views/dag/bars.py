@@ -11,6 +11,7 @@ import panel as pn
 from app.kinds.registry import called
 from app.model.checked_plan import Shown
 from app.model.constraints import picking_text
+from app.model.glossary import term
 from app.model.options import cuts
 from app.model.sizes import format_exact
 from app.model.state import COLOURS, operator_selection
@@ -240,10 +241,10 @@ def infeasible_html(why: dict[str, Any], planner: str, shown: Shown | None = Non
     need, have = why["need_bytes"], why["have_bytes"]
     name, remedy = escape(called(planner)), "" if why["spills"] else SPILLLESS
     spilling = "" if why["spills"] else " without spills"
-    size = f'<b title="{need:,} B">{format_bytes(need)}</b>'
+    size = f"<b>{_exact(need)}</b>"
     if why["proven"]:
-        said = f"{name} needs {size}{spilling}"
-        short = f" {format_bytes(have)} are {format_bytes(need - have)} short."
+        said = f"{name} {term('needs', 'infeasible')} {size}{spilling}"
+        short = f" {_exact(have)} are {_exact(need - have)} short."
     else:
         none = f"{name} found no plan{spilling} in {format_bytes(have)}"
         said, short = f"{none}, nor a proof that there is none", f" It has one in {size}."
@@ -251,6 +252,11 @@ def infeasible_html(why: dict[str, Any], planner: str, shown: Shown | None = Non
         f'<div class="notice infeasible" role="alert"><b>{said}.</b>{short}'
         f" What binds: {escape(infeasible_story(why))}.{remedy}{before}</div>"
     )
+
+
+def _exact(size: int) -> str:
+    """A size, to the byte where the pointer rests on it."""
+    return f'<span title="{size:,} B">{format_bytes(size)}</span>'
 
 
 def before_words(shown: Shown) -> str:

@@ -76,7 +76,7 @@ def test_a_link_of_nonsense_opens_a_page_with_a_plan() -> None:
     session = Session(SilentPool())  # type: ignore[arg-type]
     session.open(problem, look, wrong)
     assert session.work.shown is not None
-    assert "cannot be used" in session.work.notice
+    assert "cannot be used" in " ".join(session.work.refused)
 
 
 def test_an_unknown_model_is_told_in_words_of_the_page() -> None:
