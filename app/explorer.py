@@ -298,10 +298,10 @@ class Explorer(pn.viewable.Viewer):
 
         def lanes() -> list[Any]:
             head = self.lanes_title, self.lanes_legend, serial_switch(session), alone("time")
-            return [pn.Row(*head, margin=0, **wide), plot(self.timeline)]
+            return [pn.Row(*head, css_classes=["bar"], margin=0, **wide), plot(self.timeline)]
 
         def front() -> list[Any]:
-            bar = pn.Row(ParetoBar(session), alone("front"), margin=0, **wide)
+            bar = pn.Row(ParetoBar(session), alone("front"), css_classes=["bar"], margin=0, **wide)
             return [bar, plot(self.pareto)]
 
         graph_bar = pn.Row(DagBar(session, self.dag), alone("network"), margin=0, **wide)
