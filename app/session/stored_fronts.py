@@ -16,6 +16,7 @@ from typing import Any
 
 from app.model.places import ASSETS
 from app.model.state import ProblemFields, problem_with
+from app.session.models import Models
 from planners import __version__
 from planners.study.sweep import variant
 
@@ -69,8 +70,6 @@ def stored_points(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _problem(model: str, planner: str, stored: Mapping[str, Any]) -> dict[str, Any]:
     """The problem that the points of one planner answer."""
-    from app.session.models import Models
-
     name, options = variant(planner)
     fields = {"model": model, "machine": stored["machine"], "weights": stored["weights"]}
     made = ProblemFields.of(planner=name, **fields, **options)

@@ -9,11 +9,14 @@ import planners as sp
 from app.jobs.files import plain_name
 from planners.core.exported_times import export_of
 from planners.core.layer_times import COLUMNS, KERNELS, with_times
+from planners.core.units import format_bytes
 
 HEADS = tuple(",".join(columns) for columns in (COLUMNS, KERNELS))
 TRACE = '"traceEvents"'
 """In a trace of a profiler, which is JSON as graphs and plans are."""
 SEEN = 100_000
+MOST_BYTES = 4 * 2**20
+"""Of a file that a page reads, which has no other visitor wait while it does."""
 NOT_YET = "Times are of the network on screen: bring them once the chosen one is there."
 
 
@@ -27,6 +30,11 @@ def is_times(content: bytes) -> bool:
 
 def timed(graph: sp.Graph, machine: sp.Machine, name: str, content: bytes) -> sp.Graph:
     """The graph with the times of a file. Raises `BadInput` with one line that names the file."""
+    if len(content) > MOST_BYTES:
+        raise sp.BadInput(
+            f"times of layers have at most {format_bytes(MOST_BYTES)} here: "
+            "spillway plan --times takes the file as it is"
+        )
     with TemporaryDirectory(prefix="spillway-times-") as folder:
         path = Path(folder, plain_name(name) + Path(name).suffix[:8])
         path.write_bytes(content)

@@ -56,6 +56,7 @@ class Uploads:
     def take(self, content: bytes, name: str = "plan.json") -> None:
         """Have a visitor's file read by a worker; only what is valid is shown."""
         self._bytes += len(content)
+        self.models.work.refused = []
         if self._bytes > UPLOADS_EACH.value:
             most = format_bytes(UPLOADS_EACH.value)
             self.models.work.notice = f"This page was given {most} of files: open another one."

@@ -140,6 +140,10 @@ def test_times_of_layers_are_taken_for_the_network_on_screen(
     assert (plan.graph.timed_by, plan.graph.name) == ("table mine.csv", graph.name)
     assert plan.graph.operators[1].seconds == 2e-4
     assert visitor.problem.model == f"{graph.name} (uploaded)"
+    visitor.work.refused = ["The link's foo = '1' is nothing that is known here."]
+    large = b"layer,kernel_s\n" + b"\n" * (4 * 2**20)
+    assert bring(visitor, until, large, "a.csv").startswith("times of layers have at most 4 MiB")
+    assert visitor.work.refused == []
     with discard_events(visitor.problem):
         visitor.problem.model = "resnet18"  # As when it is being planned.
     assert "once the chosen one is there" in bring(visitor, until, b"layer,kernel_s\n", "a.csv")
