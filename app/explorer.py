@@ -10,6 +10,7 @@ from bokeh.events import Tap
 from bokeh.models import CustomJS, Range1d
 
 from app.kinds.registry import kind_of
+from app.kinds.step_axis import axis_of
 from app.model.aligning import warp
 from app.model.glossary import term
 from app.outputs.tables import differences_csv
@@ -25,6 +26,7 @@ from app.views.fronts.pareto_bar import ParetoBar
 from app.views.fronts.pareto_panel import ParetoPanel
 from app.views.fronts.stream_panel import MemorySwitch, StreamPanel
 from app.views.memory.address_map import AddressMap
+from app.views.memory.brush import Brush
 from app.views.memory.moved_by_hand import HandBar, hand_switch
 from app.views.memory.occupancy import Occupancy
 from app.views.memory.pool_panel import PoolPanel
@@ -38,19 +40,20 @@ from app.views.panels.live_solver import LiveSolver
 from app.views.panels.status import Status
 from app.views.time.step_range import RangeMarks
 from app.views.time.stepper import Stepper
-from app.views.time.timeline import TimelineView, timeline_title
+from app.views.time.timeline import ROOM_AFTER, TimelineView, timeline_title
 from app.widgets.buttons import alone
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.legends import (
     differs_html,
     heading,
+    hex_button,
     lanes_legend_html,
     map_legend,
     map_legend_html,
     serial_switch,
+    time_button,
     timeline_legend,
-    unit_switch,
 )
 from app.widgets.near import near
 from app.widgets.palette import Theme
@@ -58,7 +61,11 @@ from app.widgets.recolour import recolour
 from app.widgets.rows import BarRows, Words
 from app.widgets.style import BOX, LEGEND, PLAIN, TIP
 
-GO_THERE = "slider.value = Math.floor(cb_obj.x)"
+GO_THERE = """
+const { at } = edges.data;
+const step = at.length ? at.findLastIndex((edge) => edge <= cb_obj.x) : Math.floor(cb_obj.x);
+slider.value = Math.max(0, Math.min(slider.end, step));
+"""
 
 
 class Explorer(pn.viewable.Viewer):
@@ -77,6 +84,9 @@ class Explorer(pn.viewable.Viewer):
             theme, self.steps, lambda number, offset: session.moving.drop(number, offset)
         )
         self.occupancy = Occupancy(theme, self.steps)
+        self.brush = Brush(theme, self.steps)
+        strip = pn.pane.Bokeh(self.brush.figure, margin=0, sizing_mode="stretch_width")
+        self.under = pn.Column(strip, visible=False, margin=0, sizing_mode="stretch_width")
         self.timeline = TimelineView(theme)
         self.pareto = Pareto(theme, session.sweeps.tap)
         self.planners = ParetoPanel(session, theme, self.pareto.looks)
@@ -92,7 +102,8 @@ class Explorer(pn.viewable.Viewer):
             lambda: (self.pool.ring, self.pool.bars),
             lambda key: self._choose(key),
         )
-        go = CustomJS(args={"slider": self.stepper.slider}, code=GO_THERE)
+        places = {"slider": self.stepper.slider, "edges": self.map.edges}
+        go = CustomJS(args=places, code=GO_THERE)
         for plot in (self.map.figure, self.occupancy.figure):
             plot.js_on_event(Tap, go)
         self.cards = pn.pane.HTML(
@@ -124,6 +135,7 @@ class Explorer(pn.viewable.Viewer):
             [self.map.figure, self.occupancy.figure],
             [self.timeline.figure],
             (lambda: session.work.shown, lambda: session.look.serial),
+            lambda: self.map.moved,
             lambda span: session.look.param.update(selection=span.selection, panel="details"),
         )
         self._follow()
@@ -146,10 +158,10 @@ class Explorer(pn.viewable.Viewer):
         follow(look, ["selection", "presenting", "step"], lambda: self._seek())
         follow(look, ["selection", "serial"], lambda: self.ranges.mark(look.selection))
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
-        follow(look, ["memory", "aligned"], lambda: self._show_memory())
+        follow(look, ["memory", "aligned", "axis"], lambda: self._show_memory())
         follow(look, "by_hand", lambda: self._show_by_hand())
         follow(work, "attempt", lambda: self._show_attempt())
-        follow(look, "serial", lambda: self._show_timeline())
+        follow(look, "serial", lambda: self._turn_serial())
         follow(look, "unit", lambda: self._set_unit(look.unit))
 
     def turn(self, theme: Theme) -> None:
@@ -211,14 +223,20 @@ class Explorer(pn.viewable.Viewer):
         if shown is None:
             return
         by = self.session.look.aligned
-        end = max(shown.steps, warp(shown, pinned, by)(pinned.steps) if pinned else 0)
+        axis = axis_of(shown, self.session.look.axis, serial=self.session.look.serial)
+        last = max(shown.steps, warp(shown, pinned, by)(pinned.steps) if pinned else 0)
+        end = axis(last) if axis.same else axis(last) * ROOM_AFTER
         self.map.rows = None  # what it has drawn is of another plan
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
         kind, key = kind_of(shown), self.session.look.memory
         memory = kind.memory(shown, key)
-        self.map.show(shown, memory, pinned, kind.region(shown, key), by)
+        self.map.show(shown, memory, pinned, kind.region(shown, key), by, axis)
         self._seek()
-        self.occupancy.show(shown, pinned, by, memory=memory)
+        self.occupancy.show(shown, pinned, by, axis, memory)
+        self.occupancy.set_axis(timed=not axis.same)
+        self.brush.show(shown, axis, memory, end)
+        self.under.visible = self.brush.wanted
+        self.ranges.mark(self.session.look.selection)
         self._show_by_hand()
         comparing = pinned is not None
         self.legend.object = map_legend_html(kind.looks, differs_html() if comparing else "")
@@ -228,12 +246,12 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         if shown:
             memory = kind_of(shown).memory(shown, look.memory)
-            self.map.hand.show(shown if look.by_hand else None, memory)
+            self.map.lift(shown if look.by_hand else None, memory)
         self._show_attempt()
 
     def _show_attempt(self) -> None:
         if shown := self.session.work.shown:
-            self.map.hand.tell(shown, self.session.work.attempt)
+            self.map.tell(shown, self.session.work.attempt)
 
     def _show_dag(self, *, refit: bool) -> None:
         shown, look = self.session.work.shown, self.session.look
@@ -253,6 +271,12 @@ class Explorer(pn.viewable.Viewer):
         if shown := self.session.work.shown:
             self.map.wish(wishes)
             self.dag.wish(shown, self.session.look.expanded, wishes)
+
+    def _turn_serial(self) -> None:
+        """Engines one after the other have other times."""
+        if not self.map.moved.same:
+            self._show_memory()
+        self._show_timeline()
 
     def _show_timeline(self) -> None:
         shown, look = self.session.work.shown, self.session.look
@@ -305,10 +329,11 @@ class Explorer(pn.viewable.Viewer):
             return [bar, plot(self.pareto)]
 
         graph_bar = pn.Row(DagBar(session, self.dag), alone("network"), margin=0, **wide)
-        ways = hand_switch(session), MemorySwitch(session), unit_switch(session), alone("memory")
-        head = seen(pn.Row, self.legend, *ways, margin=0, **wide)
+        ways = hand_switch(session), MemorySwitch(session), alone("memory")
+        axes = time_button(session), hex_button(session)
+        head = seen(pn.Row, self.legend, *axes, *ways, margin=0, **wide)
         views = plot(self.map), plot(self.occupancy)
-        memory = seen(pn.Column, head, HandBar(session), *views, **box("memory"))
+        memory = seen(pn.Column, head, HandBar(session), *views, self.under, **box("memory"))
         timeline = near(pn.Column, 232, lanes, **box("lanes"))
         right = pn.Column(
             near(pn.Column, 344, front, **box("pareto-box")),

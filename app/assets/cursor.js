@@ -3,7 +3,7 @@
 // change with each; and of each plan, once it is on screen, which operators and tensors belong together.
 const PAUSE_MS = 300, MARGIN = 48;
 const COMING_MS = 1000;  // from a plan's figures to its pages, at most
-const NEEDED = ['map_band', 'held_band', 'where', 'ring', 'dag_range', 'slider'];
+const NEEDED = ['map_band', 'held_band', 'edges', 'where', 'ring', 'dag_range', 'slider'];
 const OUTLINED = ['nodes', 'curves', 'rects', 'pieces', 'lanes', 'map_groups', 'lane_groups', 'bars'];
 
 async function unpacked(bytes) {
@@ -71,7 +71,7 @@ export function render({ model, view }) {
       for (const name of Object.keys(found)) delete found[name];
       for (const [name, id] of Object.entries(names)) found[name] = page.get_model_by_id(id);
     }
-    for (const name of ['times', 'where', 'slider']) follow(seen[name], name);
+    for (const name of ['times', 'edges', 'where', 'slider']) follow(seen[name], name);
     for (const found of [seen, below])
       for (const name of OUTLINED) follow(found[name], 'outlined');
     listenToTaps(seen, acts);

@@ -2,13 +2,21 @@
 
 // The bands over the figures and the ring around a node; `view` has the models by their names.
 function moveBands(view, step) {
-  for (const band of [view.map_band, view.held_band]) band.setv({ left: step, right: step + 1 });
+  const edges = view.edges.data.at, timed = step + 1 < edges.length;
+  const [left, right] = timed ? [edges[step], edges[step + 1]] : [step, step + 1];
+  for (const band of [view.map_band, view.held_band]) band.setv({ left, right });
   const { start, stop } = view.times ? view.times.data : { start: [] };
   if (step < start.length) view.time_band.setv({ left: start[step], right: stop[step] });
   const { x, y, w, h } = view.where.data;
   if (step < x.length)
     view.ring.setv({ left: x[step] - w[step] / 2, right: x[step] + w[step] / 2,
       top: y[step] - h[step] / 2, bottom: y[step] + h[step] / 2 });
+}
+
+// The step at a place across the address map, whose axis is of steps or of times.
+function stepAt(view, x) {
+  const edges = view.edges.data.at;
+  return edges.length ? edges.findLastIndex((at) => at <= x) : Math.floor(x);
 }
 
 // Bring the ring's node into sight.

@@ -10,6 +10,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from app.model.checked_plan import Shown
 
@@ -18,8 +21,8 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Warp:
-    """A piecewise linear map through pairs of corresponding places, rising in both; the last slope
-    continues beyond the last pair.
+    """A piecewise linear map through pairs of corresponding places, which fall in neither; the last
+    slope continues beyond the last pair.
 
     Without pairs nothing is moved.
     """
@@ -42,6 +45,17 @@ class Warp:
         """Whether nothing is moved."""
         return self.theirs == self.ours
 
+    def every(self, places: Any) -> Any:
+        """An array of places, each moved."""
+        return np.array([*map(self, places.tolist())], float)
+
+    def then(self, other: Warp) -> Warp:
+        """Both, one after the other."""
+        if self.same or other.same:
+            return other if self.same else self
+        places = sorted({*self.theirs, *map(self.back, other.theirs)})
+        return Warp(tuple(places), tuple(other(self(place)) for place in places))
+
 
 def warp(here: Shown, there: Shown, by: str) -> Warp:
     """From the steps of `there` to those of `here`: as they are counted, by time, or by operator.
@@ -60,6 +74,8 @@ def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
         return x
     i = min(max(bisect_right(xs, x), 1), len(xs) - 1)
     (x0, x1), (y0, y1) = xs[i - 1 : i + 1], ys[i - 1 : i + 1]
+    if x0 == x1:  # the last step takes no time
+        return y1
     return y0 + (x - x0) * (y1 - y0) / (x1 - x0)
 
 

@@ -21,6 +21,7 @@ WIDTH_LABELS: dict[str, Width] = {
 }
 UNITS = ("KiB", "hex")
 METRICS = ("memory", "peak", "latency", "traffic", "energy")
+AXES = ("", "steps", "time")
 ALIGNED = ("operator", "time", "steps")
 WEIGHED = ("delay", "memory")
 TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"
@@ -117,6 +118,11 @@ class Look(param.Parameterized):
     )
     unit: param.Selector[str] = param.Selector(
         default="KiB", objects=list(UNITS), doc="How addresses are written."
+    )
+    axis: param.Selector[str] = param.Selector(
+        default="",
+        objects=list(AXES),
+        doc="What is across the address map; empty: steps, or time where these mislead.",
     )
     serial = param.Boolean(False, doc="Show the timeline with nothing overlapped.")
     metric: param.Selector[str] = param.Selector(

@@ -14,6 +14,8 @@ for (const [name, size] of [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]
 return tick.toLocaleString('en') + ' B';
 """
 """The unit of a size as everywhere (`format_bytes`); smaller where ticks are eighths or closer."""
+FORMAT_STEPS = "return Number.isInteger(tick) && tick < range.end ? (tick + 1).toString() : ''"
+"""Steps are counted from one, and the last is not where the axis ends."""
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 1e-3 ? [1e6, 'µs'] : range.end < 1 ? [1e3, 'ms'] : [1, 's'];
 const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import panel as pn
+import param
 from bokeh.models import Tooltip
 
+from app.widgets.following import follow
 from app.widgets.style import SMALL
+
+LINE = ".bk-btn { white-space: nowrap; min-height: 24px; }"
 
 
 def button(
@@ -22,6 +26,26 @@ def button(
     if act is not None:
         chosen["on_click"] = lambda _event: act()
     return pn.widgets.Button(label=label, css_classes=[name], **chosen)
+
+
+def stays_down(
+    label: str,
+    name: str,
+    about: str,
+    turn: Callable[[], object],
+    is_down: Callable[[], bool],
+    source: param.Parameterized,
+    *names: str,
+) -> pn.widgets.Button:
+    """A button that looks pressed while something holds, which the named parameters change."""
+    made = button(label, name, turn, description=about, margin=(0, 2), stylesheets=[SMALL, LINE])
+
+    def show() -> None:
+        made.color = "primary" if is_down() else "default"
+
+    follow(source, list(names), show)
+    show()
+    return made
 
 
 def to_the_left(words: str) -> Tooltip:

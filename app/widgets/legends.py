@@ -8,10 +8,13 @@ from typing import Any
 import panel as pn
 
 from app.kinds.kind import Looks
+from app.kinds.step_axis import is_timed
 from app.model.compare import CUT, MOVED, ONLY_HERE, ONLY_THERE, RETIMED
 from app.model.glossary import marked, term
-from app.model.state import UNITS
+from app.model.state import AXES, UNITS
 from app.session.session import Session
+from app.widgets.buttons import stays_down
+from app.widgets.following import follow
 from app.widgets.style import CHOICES, LEGEND, PLAIN, TIP
 from planners.core.colours import BLUE, GREY, ORANGE, PURPLE, ROLES, STAYS, VERMILLION
 
@@ -146,9 +149,33 @@ def timeline_legend() -> pn.pane.HTML:
     )
 
 
-def unit_switch(session: Session) -> pn.widgets.RadioButtonGroup:
-    """Addresses in KiB or hexadecimal."""
-    return switch(session, "unit", {u: u for u in UNITS}, ["unit"])
+def hex_button(session: Session) -> pn.widgets.Button:
+    """Addresses in hexadecimal, or in KiB."""
+    look, about = session.look, "addresses in hexadecimal, or in KiB"
+
+    def is_hex() -> bool:
+        return look.unit == UNITS[1]
+
+    def turn() -> None:
+        look.unit = UNITS[not is_hex()]
+
+    return stays_down("hex", "hex-switch", about, turn, is_hex, look, "unit")
+
+
+def time_button(session: Session) -> pn.widgets.Button:
+    """Time across the address map, or steps."""
+    look, work = session.look, session.work
+
+    def is_time() -> bool:
+        return work.shown is not None and is_timed(work.shown, look.axis)
+
+    def turn() -> None:
+        look.axis = AXES[1] if is_time() else AXES[2]
+
+    about = "across: time, as in the timeline, or steps, one as wide as the other"
+    made = stays_down("time", "time-switch", about, turn, is_time, look, "axis")
+    follow(work, "shown", lambda: made.param.update(color="primary" if is_time() else "default"))
+    return made
 
 
 def serial_switch(session: Session) -> pn.widgets.RadioButtonGroup:

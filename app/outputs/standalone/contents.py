@@ -45,7 +45,7 @@ def contents(
     details = detail_numbers(shown, why, book, MOST_DETAILS)
     left_out = _bundled(shown, look, figures)
     films = {"scene": scene_film, "region": _regions(shown, look, figures)}
-    films["step"] = film_of(shown, steps, figures.map.pool, figures.ring)
+    films["step"] = film_of(shown, steps, figures.axis, figures.map.pool, figures.ring)
     if len(steps) < shown.steps:
         known = f"steps {steps.start + 1:,} – {steps.stop:,} of {shown.steps:,}"
         left_out.append(f"Sentences and tables are there for {known}.")

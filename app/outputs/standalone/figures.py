@@ -11,6 +11,8 @@ from bokeh.plotting import figure
 
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import BUNDLED
+from app.kinds.step_axis import axis_of
+from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.model.options import weights_in
 from app.model.pareto import indexed
@@ -24,7 +26,7 @@ from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
 from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
-from app.views.time.timeline import TimelineView
+from app.views.time.timeline import ROOM_AFTER, TimelineView
 from app.widgets.glyphs import Layers
 from app.widgets.palette import Theme
 
@@ -38,6 +40,7 @@ class Figures:
 
     def __init__(self, theme: Theme) -> None:
         self.steps = Range1d(0, 1)
+        self.axis = Warp()
         self.dag = DagView(theme)
         self.overview = self.dag.overview
         self.map = AddressMap(theme, self.steps, most=BUNDLED)
@@ -60,7 +63,9 @@ class Figures:
         why: Mapping[str, Any] | None = None,
     ) -> None:
         """Fill the figures with a plan as it is viewed."""
-        self.steps.update(start=0, end=shown.steps, reset_start=0, reset_end=shown.steps)
+        self.axis = axis_of(shown, look.axis, serial=look.serial)
+        end = self.axis(shown.steps) * (1.0 if self.axis.same else ROOM_AFTER)
+        self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
         self.dag.show(shown, look.expanded, look.colour, refit=True)
         self.show_memory(shown, look.memory)
         self.timeline.show(shown, look.serial)
@@ -85,8 +90,9 @@ class Figures:
         """Fill address map and occupancy with a memory, or with a part of one."""
         kind = kind_of(shown)
         name = kind.memory(shown, memory)
-        self.map.show(shown, name, None, kind.region(shown, memory))
-        self.occupancy.show(shown, memory=name)
+        self.map.show(shown, name, None, kind.region(shown, memory), moved=self.axis)
+        self.occupancy.show(shown, moved=self.axis, memory=name)
+        self.occupancy.set_axis(timed=not self.axis.same)
 
     def roots(
         self, shown: Shown, points: Sequence[Any] = (), fronts: Mapping[str, Any] | None = None

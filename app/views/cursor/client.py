@@ -9,6 +9,8 @@ from typing import Any
 import param
 from bokeh.model import Model
 
+from app.kinds.step_axis import axis_of
+from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.model.glossary import term
 from app.model.places import ASSETS
@@ -81,7 +83,7 @@ class CursorPages:
         follow(work, "shown", lambda: self._open())
         follow(work, ["picking", "attempt"], lambda: self._wait())
         follow(look, "step", lambda: self._move())
-        follow(look, ["unit", "memory"], lambda: self._turn(AT_ONCE))
+        follow(look, ["unit", "memory", "axis", "serial"], lambda: self._turn(AT_ONCE))
         follow(look, "presenting", lambda: self._turn(LATER))
         follow(look, "selection", lambda: self._select())
 
@@ -155,7 +157,9 @@ class CursorPages:
         if shown is None:
             return
         steps = steps_around(shown.steps, look.step if at is None else at, most)
-        film = film_of(shown, steps, self.mark, self.pool()[0] if shown.pool else None)
+        axis = axis_of(shown, look.axis, serial=look.serial)
+        ring = self.pool()[0] if shown.pool else None
+        film = film_of(shown, steps, axis, self.mark, ring)
         pages = step_pages(shown, steps, (look.memory, look.unit), film.to_json())
         if look.presenting:
             pages["spoken"] = [spoken_tensors(shown, step) for step in steps]
@@ -168,11 +172,12 @@ def ids_of(models: Mapping[str, Model]) -> dict[str, str]:
     return {name: model.id for name, model in models.items()}
 
 
-def film_of(shown: Shown, steps: range, mark: PoolLayer, ring: RingView | None) -> Film:
-    """Of each step: the distance that is marked on the address map; of a pool, what is in it."""
+def film_of(shown: Shown, steps: range, axis: Warp, mark: PoolLayer, ring: RingView | None) -> Film:
+    """Of each step: the distance that is marked on the address map, whose axis that is; of a pool,
+    what is in it."""
     ring = ring if shown.pool else None
     film = Film([*mark.film_models, *(ring.film_models if ring else ())])
     for step in steps:
         more = ring_states(shown, shown.pool, step) if ring and shown.pool else []
-        film.add([*mark_states(shown, step), *more])
+        film.add([*mark_states(shown, step, axis), *more])
     return film

@@ -21,6 +21,7 @@ def handles(
         "held_band": occupancy.cursor,
         "time_band": lanes.cursor,
         "times": lanes.times,
+        "edges": memory.edges,
         "where": dag.where,
         "ring": dag.ring,
         "dag_range": dag.x_range,

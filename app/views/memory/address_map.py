@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
@@ -20,12 +21,14 @@ from app.kinds.map_rows import map_marks
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import MOST, DrawnRows, Pieces, RowsInSight
 from app.kinds.strips import Strips
+from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.model.detail import Sight
 from app.model.stream import ShownRegion
 from app.stories.pictures import map_words
 from app.views.memory.map_columns import COLUMNS, SIDES, map_columns, rectangles, told
 from app.views.memory.moved_by_hand import HandLayer
+from app.views.memory.moved_rows import MovedRows, move_columns
 from app.views.memory.outlines import Outlines
 from app.views.memory.pool_layer import PoolLayer
 from app.views.memory.stream_bands import StreamBands
@@ -105,6 +108,7 @@ class AddressMap:
     ) -> None:
         self.steps, self.most = x_range, most
         self.rows: RowsInSight | None = None
+        self.moved = Warp()
         self.names: Collection[str] = ()
         self.groups = GroupBands()
         self.source = ColumnDataSource({name: [] for name in COLUMNS})
@@ -116,7 +120,9 @@ class AddressMap:
         self.y_range = Range1d(0, 1)
         self.limit = Span(location=0, dimension="width", line_dash="dashed", line_width=1.5)
         self.cursor = cursor_band(theme)
-        self.cursor.tags = [self.pieces]  # no glyph draws them: the client outlines what it needs
+        self.edges = ColumnDataSource({"at": []})
+        # No glyph draws them: the client outlines pieces, and places the cursor between edges.
+        self.cursor.tags = [self.pieces, self.edges]
         self.note = Label(
             x=6,
             y=4,
@@ -240,13 +246,16 @@ class AddressMap:
         pinned: Shown | None = None,
         region: ShownRegion | None = None,
         by: str = "operator",
+        moved: Warp | None = None,
     ) -> None:
         """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too.
 
         `region` is the part of the memory to be shown, for plans that have parts; `by` says how the
-        steps of the pinned plan are moved onto those of this one (`app.model.aligning.ALIGNED`).
+        steps of the pinned plan are moved onto those of this one (`app.model.aligning.ALIGNED`),
+        `moved` where its own steps are on the axis.
         """
-        kind = kind_of(shown)
+        kind, self.moved = kind_of(shown), moved or Warp()
+        self.edges.data = {"at": np.array(self.moved.ours, float)}
         describe(self.figure, map_words(shown))
         self.rows = None
         self.limit.location = kind.limit(shown)[0]
@@ -257,6 +266,8 @@ class AddressMap:
         self.pool.show(shown)
         bands = kind.bands(shown, {})
         self.groups.show(bands, step_places(bands))
+        for source in (*self.outlines.sources, self.groups.source, self.pool.names):
+            move_columns(source, self.moved)
         self.bands.show(shown, region)
         low, high = 0.0, top * (1.1 if kind.banded else 1.04)
         if region is not None and region.key:
@@ -270,7 +281,8 @@ class AddressMap:
 
     def open(self, pieces: Pieces) -> None:
         """Draw the pieces of a plan's memory."""
-        self.rows = RowsInSight(pieces, self.most)
+        placed = pieces if self.moved.same else MovedRows(pieces, self.moved)
+        self.rows = RowsInSight(placed, self.most)
         self._redraw()
 
     def _redraw(self) -> None:
@@ -327,6 +339,17 @@ class AddressMap:
         """Draw for another theme."""
         for rect in self.rects:
             rect.look(fill_alpha=solid(theme))
+
+    def lift(self, shown: Shown | None, memory: str) -> None:
+        """Let the stays of a memory be moved by hand; without a plan, none."""
+        self.hand.show(shown, memory)
+        move_columns(self.hand.stays, self.moved)
+
+    def tell(self, shown: Shown, attempt: Mapping[str, Any]) -> None:
+        """Keep a refused move on screen, and what it would overwrite."""
+        self.hand.tell(shown, attempt)
+        for source in (self.hand.held, self.hand.clash, self.hand.met):
+            move_columns(source, self.moved)
 
     def set_unit(self, unit: str) -> None:
         """Write addresses in KiB or hexadecimal."""

@@ -17,11 +17,11 @@ from app.model.checked_plan import Shown
 from app.model.moved_by_hand import alignment_of, at_text, fixed_stays, last_of, why_fixed
 from app.session.session import Session
 from app.widgets.address_field import Address
-from app.widgets.buttons import button
+from app.widgets.buttons import button, stays_down
 from app.widgets.following import follow
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
-from app.widgets.style import SMALL, TEXT
+from app.widgets.style import TEXT
 
 NARROW = (0, 2)
 RED = "#D0021B"  # for what is invalid, and nothing else
@@ -370,21 +370,10 @@ def refusal_text(shown: Shown, attempt: Mapping[str, Any]) -> str:
 
 def hand_switch(session: Session) -> pn.widgets.Button:
     """The switch that allows rectangles to be moved."""
+    look = session.look
 
-    def turn(_event: Any) -> None:
-        session.look.by_hand = not session.look.by_hand
+    def turn() -> None:
+        look.by_hand = not look.by_hand
 
-    made = pn.widgets.Button(
-        label="by hand",
-        css_classes=["hand-switch"],
-        stylesheets=[SMALL, ".bk-btn { white-space: nowrap; min-height: 24px; }"],
-        description="drag rectangles to other addresses; check judges at once: m",
-        on_click=turn,
-        margin=(0, 2),
-    )
-
-    def show() -> None:
-        made.color = "primary" if session.look.by_hand else "default"
-
-    follow(session.look, "by_hand", show)
-    return made
+    about = "drag rectangles to other addresses; check judges at once: m"
+    return stays_down("by hand", "hand-switch", about, turn, lambda: look.by_hand, look, "by_hand")

@@ -21,7 +21,7 @@ from app.model.banks import held_in, room_in
 from app.model.checked_plan import Shown
 from app.stories.pictures import held_words
 from app.views.memory.address_map import limit_bytes
-from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
+from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, FORMAT_SECONDS, FORMAT_STEPS, KIB_TICKS
 from app.widgets.far_limit import FarLimit
 from app.widgets.glyphs import describe, put, tell
 from app.widgets.hatched import hatched
@@ -109,10 +109,7 @@ class Occupancy:
         self.formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
         self.formatter.args = {"unit": self.formatter}
         plot.yaxis.formatter = self.formatter
-        plot.xaxis.formatter = CustomJSTickFormatter(
-            code="return Number.isInteger(tick) && tick < steps.end ? (tick + 1).toString() : ''",
-            args={"steps": x_range},
-        )
+        plot.xaxis.formatter = CustomJSTickFormatter(code=FORMAT_STEPS, args={"range": x_range})
         about = tooltip("step @step: @operator", "@size held, @share")
         tell(plot, bars, about, mode="vline")
         for item in (self.limit, self.peak, self.cursor):
@@ -150,7 +147,8 @@ class Occupancy:
         far = self.whole[0] > self.figure.y_range.end
         self.far.say(above_peak(highest, *self.whole) if far else "", self.whole[0])
         there = warp(shown, pinned, by) if pinned else Warp()
-        self.pinned.data = {"x": [there(step) for step in range(len(other))], "y": list(other)}
+        places = [self.moved(there(step)) for step in range(len(other))]
+        self.pinned.data = {"x": places, "y": list(other)}
         right_half = peak > len(held) / 2
         self.peak.update(
             x=self.moved(peak + (1 if right_half else 0)),
@@ -165,7 +163,8 @@ class Occupancy:
         if self.shown is None:
             return
         around = self.figure.x_range
-        start, stop = (self.moved.back(float(at)) for at in (around.start, around.end))
+        sides = (self.moved.back(float(at)) for at in (around.start, around.end))
+        start, stop = (min(max(at, 0.0), float(self.shown.steps)) for at in sides)
         alike = max(1, ceil((stop - start) / self.most))
         if (
             self.drawn
@@ -206,6 +205,11 @@ class Occupancy:
             bar.look(fill_alpha=solid(theme))
         self.drawn = None
         self._redraw()
+
+    def set_axis(self, *, timed: bool) -> None:
+        """Say steps or times across."""
+        self.figure.xaxis.axis_label = "time" if timed else "step"
+        self.figure.xaxis.formatter.code = FORMAT_SECONDS if timed else FORMAT_STEPS
 
     def set_unit(self, unit: str) -> None:
         """Write bytes in KiB or hexadecimal."""

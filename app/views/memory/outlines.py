@@ -55,6 +55,11 @@ class Outlines:
                 line_dash=dash,
             )
 
+    @property
+    def sources(self) -> list[ColumnDataSource]:
+        """What its layers draw."""
+        return [*self.lines.values(), self.gone]
+
     def show(self, here: Shown, there: Shown | None, memory: str, by: str = "operator") -> None:
         """Outline what differs from the pinned plan; nothing without one of the same graph."""
         data = outline_columns(here, there, memory, by)

@@ -8,6 +8,7 @@ from bokeh.model import Model
 from bokeh.models import ColumnDataSource, CustomJS, Label
 from bokeh.plotting import figure
 
+from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.model.pool import PoolRun, PoolRuns
 from app.widgets.films import State, filled_there
@@ -99,20 +100,21 @@ class PoolLayer:
         self.names.data = {name: [row[name] for row in rows] for name in NAMES}
 
 
-def mark_states(shown: Shown, step: int) -> list[State]:
+def mark_states(shown: Shown, step: int, moved: Warp | None = None) -> list[State]:
     """An arrow over the bytes from where the output begins to where the input does, and d in bytes,
-    in the run at a step; nothing where there is no such distance."""
+    in the run at a step; nothing where there is no such distance. `moved` is where steps are."""
+    place = moved or Warp()
     pool = shown.pool
     run = pool.run_at(step) if pool else None
     if pool is None or run is None or not run.distance_bytes:
         none: list[dict[str, list[int]]] = [{"x": [], "y0": [], "y1": []}]
         none += [{"x": [], "y": [], "angle": []}]
         return [*({"data": data} for data in none), {"visible": False}]
-    x, parts = run.start_step + 0.5, distance_parts(pool, run)
+    x, parts = place(run.start_step + 0.5), distance_parts(pool, run)
     lows, highs = [low for low, _ in parts], [high for _, high in parts]
     ends = {"x": [x, x], "y": [lows[0], highs[-1]], "angle": [3.141592653589793, 0.0]}
     low, high = max(parts, key=lambda part: part[1] - part[0])
-    late = x > 0.8 * shown.steps  # at the end there is no room to the right
+    late = x > 0.8 * place(shown.steps)  # at the end there is no room to the right
     label = {
         "x": x,
         "y": (low + high) / 2,

@@ -8,6 +8,7 @@ from bokeh.events import SelectionGeometry
 from bokeh.models import BoxAnnotation, BoxSelectTool
 from bokeh.plotting import figure
 
+from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.model.step_ranges import StepRange, between, range_of
 from app.widgets.palette import Theme
@@ -18,8 +19,8 @@ Take = Callable[[StepRange], object]
 class RangeMarks:
     """The tool of each view, and the band that marks the selected range in it.
 
-    `ask` gives the plan on screen, and whether its times are one after the other. In the last of
-    the views of steps a plain drag selects.
+    `ask` gives the plan on screen, and whether its times are one after the other; `axis` is where
+    steps are in the views of steps. In the last of these a plain drag selects.
     """
 
     def __init__(
@@ -28,10 +29,11 @@ class RangeMarks:
         by_step: list[figure],
         by_time: list[figure],
         ask: tuple[Callable[[], Shown | None], Callable[[], bool]],
+        axis: Callable[[], Warp],
         take: Take,
     ) -> None:
         self.shown, self.serial = ask
-        self.take = take
+        self.axis, self.take = axis, take
         self.by_step = [self._prepare(plot, theme, timed=False) for plot in by_step]
         self.by_time = [self._prepare(plot, theme, timed=True) for plot in by_time]
         tools = (tool for tool in by_step[-1].tools if isinstance(tool, BoxSelectTool))
@@ -67,6 +69,8 @@ class RangeMarks:
         start, stop = float(where["x0"]), float(where["x1"])
         if timed:
             start, stop = steps_at(shown, start, stop, serial=self.serial())
+        else:
+            start, stop = self.axis().back(start), self.axis().back(stop)
         if (span := between(start, stop, shown.steps)) is not None:
             self.take(span)
 
@@ -81,7 +85,7 @@ class RangeMarks:
         seconds = shown.serial_step_seconds if self.serial() else shown.step_seconds
         inside = seconds[span.start : span.stop]
         for band in self.by_step:
-            band.update(left=span.start, right=span.stop)
+            band.update(left=self.axis()(span.start), right=self.axis()(span.stop))
         for band in self.by_time:
             band.update(left=min(a for a, _ in inside), right=max(b for _, b in inside))
 

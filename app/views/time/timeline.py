@@ -44,6 +44,8 @@ from app.widgets.palette import Theme, cursor_band, dress, tooltip
 from planners.core.colours import PLAIN
 
 GROUPS = "groups"
+ROOM_AFTER = 1.01
+"""An axis of time ends so much later than the program."""
 ACROSS = 530  # pixels of the time axis, roughly, in a window 1280 wide
 
 
@@ -152,7 +154,7 @@ class TimelineView:
         self.lanes.factors = [*engines, *([GROUPS] if kind.banded else [])]
         bands = kind.bands(shown, {})
         self.groups.show(bands, second_places(bands, seconds))
-        end = trace.makespan_s * 1.01
+        end = trace.makespan_s * ROOM_AFTER
         self.x_range.update(start=0, end=end, reset_start=0, reset_end=end)
         self.bars = kind.bars(shown, trace)
         self.drawn = None

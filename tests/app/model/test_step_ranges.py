@@ -11,6 +11,7 @@ from bokeh.events import SelectionGeometry
 from bokeh.plotting import figure
 
 import planners as sp
+from app.model.aligning import Warp
 from app.model.checked_plan import Shown, show
 from app.model.step_ranges import StepRange, between, facts_in, range_of
 from app.views.panels.tables import detail_rows
@@ -63,7 +64,7 @@ def test_a_drag_over_steps_or_time_selects_and_is_marked(spilled: Shown) -> None
     taken: list[StepRange] = []
     steps, held, lanes = figure(), figure(), figure()
     ask = (lambda: spilled), (lambda: False)
-    marks = RangeMarks(LIGHT, [steps, held], [lanes], ask, taken.append)
+    marks = RangeMarks(LIGHT, [steps, held], [lanes], ask, Warp, taken.append)
 
     def drag(plot: Any, x0: float, x1: float) -> None:
         where = {"type": "rect", "x0": x0, "x1": x1, "y0": 0, "y1": 1}

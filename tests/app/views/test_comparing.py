@@ -36,7 +36,7 @@ from app.model.state import ProblemFields
 from app.outputs.tables import differences_csv
 from app.session.pinning import MOST, fields_of_plan, name_of, unlike
 from app.session.session import Session
-from app.views.memory.split import Moved
+from app.views.memory.moved_rows import MovedRows
 from app.views.panels.compare_panel import ALL, COSTLY, asked_html
 from app.views.panels.comparing import compare_rows
 from app.widgets.marks import MARKS, SHORT
@@ -273,7 +273,7 @@ def test_the_pinned_plan_has_views_on_the_same_axes(roomy: Shown) -> None:
 
 def test_moved_rows_keep_their_addresses() -> None:
     row = row_of((2, 4), (7, 9), "loaded", "x")
-    moved = Moved(Strips([row]), Warp((0.0, 4.0), (0.0, 2.0)))
+    moved = MovedRows(Strips([row]), Warp((0.0, 4.0), (0.0, 2.0)))
     there = {**row, "left": 1, "right": 2, "label_x": 1.5, "begin": 2, "end": 4}
     assert moved.rows(0, 2) == [moved.row(0)] == [there]
     assert moved.rows(0, 0.5) == []
