@@ -10,11 +10,18 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import Go, models
+from tests.ui.conftest import BANDS as CURSORS
+from tests.ui.conftest import Go, comes_true, models, over_models
 
 FUSED = "?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB"
 TABS = "all.find(m => m.type === 'ColumnDataSource' && m.data.room)"
 BANDS = "all.find(m => m.type === 'ColumnDataSource' && m.data.who)"
+EDGES = "all.find(m => m.type === 'ColumnDataSource' && m.data.at && !m.data.number).data.at"
+"""Where steps end on an axis of time; nothing on one of steps."""
+ON_EDGES = (
+    "all.filter(m => m.type === 'BoxAnnotation' && m.fill_alpha === 0.1"
+    f" && ({EDGES}).includes(m.left) && ({EDGES}).includes(m.right)).length"
+)
 
 
 def colours(page: Page) -> list[str]:
@@ -93,3 +100,22 @@ def test_a_budget_that_no_tile_fits_names_the_least(go: Go) -> None:
     page.locator(".nearest button").click()
     expect(page.locator(".message")).to_be_hidden()
     expect(page.locator(".card.peak")).to_contain_text("100%")
+
+
+def test_time_is_across_the_map_and_a_tap_there_finds_its_step(go: Go) -> None:
+    page = go(f"{FUSED}&axis=time")
+    comes_true(page, over_models(f"{ON_EDGES} >= 2"))
+    before = page.locator(".step-title .now").inner_text()
+    held = page.locator(".memory .bk-Canvas").nth(1)
+    box = held.bounding_box()
+    assert box is not None
+    held.click(position={"x": 0.4 * box["width"], "y": 0.4 * box["height"]})
+    expect(page.locator(".step-title .now")).not_to_have_text(before)
+    assert models(page, ON_EDGES) >= 2
+    step = int(page.locator(".step-title .now b").inner_text())
+    share = models(page, f"({EDGES})[{step}] / ({EDGES}).at(-1)")
+    assert abs(share - 0.33) < 0.15, "82 of some 590 pixels are the axis's"
+    page.locator(".time-switch button").click()
+    expect(page).to_have_url(re.compile("axis=steps"))
+    comes_true(page, over_models(f"!({EDGES}).length"))
+    assert models(page, CURSORS).count(step - 1) == 2

@@ -99,7 +99,7 @@ def heard(page: Page, selection: str) -> None:
 
 
 def test_groups_are_selected_in_all_views_without_the_server(hold: Go) -> None:
-    page = hold("?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB")
+    page = hold("?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB&axis=steps")
     found = tap(page, "tabs", "m('tabs').data.group.indexOf(2)")
     assert (found["map_groups"], found["lane_groups"]) == (1, 1)
     assert found["nodes"] > 0
