@@ -53,7 +53,7 @@ class JoinedKind(WholeKind):
 
     def parts(self, shown: Shown) -> str:
         count = len(shown.plan.details.stretches)
-        return f"{count} stretches" if count != 1 else "1 stretch"
+        return f"{count} sections" if count != 1 else "1 section"
 
     def manner_of(self, shown: Shown) -> str:
         ways = [how for how in _IN if any(ran.stretch.how == how for ran in shown.stretches)]
@@ -84,7 +84,7 @@ class JoinedKind(WholeKind):
             for ran in shown.stretches
             if operator in ran.operators
             for row in (
-                link("in the stretch", ran.name, group_selection(ran.name)),
+                link("in the section", ran.name, group_selection(ran.name)),
                 fact(_runs(ran.stretch)),
                 fact(f"why: {ran.stretch.why}"),
             )

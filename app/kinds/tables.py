@@ -57,8 +57,8 @@ def largest_first(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: -float(row["share"]))
 
 
-def largest_tensors(shown: Shown, sizes: Mapping[str, int], title: str) -> list[Row]:
-    """The tensors with most bytes, under a title."""
+def largest_tensors(shown: Shown, sizes: Mapping[str, int], where: str, why: str) -> list[Row]:
+    """The tensors with most bytes, under a title that says which they are, and why."""
     most = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST]
     rows = [
         {
@@ -71,7 +71,8 @@ def largest_tensors(shown: Shown, sizes: Mapping[str, int], title: str) -> list[
         }
         for name in most
     ]
-    return [fact(f"{title} ({len(sizes)} in all); tap one"), *rows]
+    count = f"{len(sizes)} tensors" if len(sizes) > 1 else "1 tensor"
+    return [fact(f"{count} {where}: {why}. Tap one to follow it."), *rows]
 
 
 def stays_of(shown: Shown, name: str) -> list[Row]:

@@ -26,8 +26,7 @@ from planners.core.floors import latency_floor_s
 from planners.core.units import format_bytes
 from planners.simulator.records.interval_columns import columns_of_intervals
 
-SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
-OWED = "compulsory: each input loaded once, each output stored once"
+SPILL = "not compulsory: bytes that leave, or come back, because the memory is too small"
 MOST_TOLD_BOUND = 2000
 """Intervals of the longest trace whose lane of what binds is drawn: finding it takes 0.13 s."""
 LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
@@ -145,11 +144,11 @@ class WholeKind:
     def largest(self, shown: Shown) -> list[Row]:
         """With nothing selected: the tensors that move most for lack of memory, or the largest."""
         if sizes := {name: size for name, size in shown.moved_bytes.items() if size}:
-            return largest_tensors(shown, sizes, "moved most for want of memory")
+            return largest_tensors(shown, sizes, "spilled", "the memory is too small for them")
         stays = shown.stay_columns
         names = (stays.tensors[at] for at in stays.tensor.tolist())
         sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))
-        return largest_tensors(shown, sizes, "nothing is spilled; the largest on chip")
+        return largest_tensors(shown, sizes, "on chip", "nothing is spilled")
 
     def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
         """Rows on a selected part of the plan, and `why` it is one; None where the selection is no
@@ -231,8 +230,10 @@ class AutoKind(WholeKind):
 
 def traffic_card(shown: Shown) -> Card:
     """What crosses the off-chip interface."""
-    owed = f"traffic, {format_bytes(shown.report.compulsory_bytes)} owed"
-    return Card(format_bytes(shown.report.traffic_bytes), owed, "traffic", OWED)
+    compulsory = format_bytes(shown.report.compulsory_bytes)
+    about = f"{compulsory} are compulsory: each input loaded once, each output stored once"
+    whole = format_bytes(shown.report.traffic_bytes)
+    return Card(whole, "traffic incl. compulsory", "traffic", about)
 
 
 def latency_card(shown: Shown) -> Card:

@@ -105,7 +105,7 @@ def _usual(name: str) -> str:
 
 def not_in_links(work: Work, left_out: Sequence[str] = ()) -> list[str]:
     """In words: what is on the page but not in the link, after what `link` had no room for."""
-    parts = [f"{words} (for want of room)" for words in left_out]
+    parts = [f"{words} (the link would be too long)" for words in left_out]
     if moves := len(work.shown.plan.details.moves) if work.shown else 0:
         parts.append(f"{moves} move{'s' * (moves > 1)} by hand (save the plan to keep them)")
     if others := sum(kept.shown is not work.pinned for kept in work.shelf):

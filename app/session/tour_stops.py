@@ -110,7 +110,7 @@ def _budget(models: Models) -> str:
     known_words = "proven that less is impossible" if best else "found no less"
     return (
         f"How much memory is there? {told}With {_size(models)}, {format_bytes(spilled)} have to"
-        " cross the chip's edge for want of room. The solver has"
+        " cross the chip's edge because there is too little room. The solver has"
         f" {known_words} in this order of operators."
     )
 

@@ -29,7 +29,9 @@ def map_words(shown: Shown) -> str:
     most = sorted(((size, name) for name, size in shown.moved_bytes.items() if size), reverse=True)
     named = ", ".join(f"{name} with {format_bytes(size)}" for size, name in most[:NAMED])
     more = f" and {len(most) - NAMED} more" if len(most) > NAMED else ""
-    left = f"For want of memory move {named}{more}." if most else "Nothing is spilled."
+    left = (
+        f"Because the memory is too small, {named}{more} move." if most else "Nothing is spilled."
+    )
     return (
         f"Address map: {tensors} tensors over {shown.steps} steps, up to address"
         f" {format_bytes(shown.report.extent_bytes)} of {format_bytes(shown.plan.budget_bytes)}."

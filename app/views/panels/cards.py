@@ -48,7 +48,7 @@ TERMS = {
     "gap": "gap",
     "spill traffic": "spill traffic",
     "traffic": "traffic",
-    "owed": "compulsory traffic",
+    "compulsory": "compulsory traffic",
     "peak": "peak",
     "RAM": "circular pool",
     "latency": "latency",
@@ -132,7 +132,7 @@ def cards_html(shown: Shown, former: bool = False, budgets: Mapping[str, Any] | 
         *(_card(c.value, c.label, c.name, title=c.hover) for c in kind.cards(shown)),
     ]
     if not is_allocation(plan):
-        items.append(_card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"))
+        items.append(_card(joules_text(trace.energy_j), f"energy, mostly {energy[0]}", "energy"))
     words = escape(verdict(shown, budgets or {}, kind.manner_of(shown)))
     said = f'<p class="verdict" role="heading" aria-level="2" title="{words}">{words}</p>'
     cards = f'<div class="cards">{"".join(items)}</div>'

@@ -361,7 +361,7 @@ def test_a_pinned_problem_with_one_wrong_value_is_not_another_problem() -> None:
 def test_what_no_link_holds_is_said() -> None:
     work = Work(shown=first_shown())
     assert not_in_links(work) == []
-    assert not_in_links(work, ["the wishes"]) == ["the wishes (for want of room)"]
+    assert not_in_links(work, ["the wishes"]) == ["the wishes (the link would be too long)"]
     others = [PinnedPlan("a", work.shown, {}), PinnedPlan("b", work.shown, {})]
     work.param.update(shelf=others)
     assert not_in_links(work) == ["2 more plans of the compare shelf"]
