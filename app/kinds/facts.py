@@ -68,9 +68,8 @@ def moving(shown: Shown, name: str) -> Row:
         return fact("never moves")
     times = [f"{count}× {word}" for count, word in ((loads, "in"), (stores, "out")) if count]
     crossed, more = shown.facts.crossed.get(name, 0), shown.moved_bytes.get(name, 0)
-    about = f"{format_bytes(more)} of it because the memory is too small; its transfers take {seconds_text(seconds)}"
-    told = fact(f"moves {', '.join(times)}, {seconds_text(seconds)}", format_bytes(crossed))
-    return {**told, "about": about}
+    why = f"{format_bytes(more)} of it because the memory is too small"
+    about = f"{why}; its transfers take {seconds_text(seconds)}"
 
 
 def transfers(shown: Shown, name: str) -> tuple[int, int, float]:
