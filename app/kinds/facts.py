@@ -70,6 +70,8 @@ def moving(shown: Shown, name: str) -> Row:
     crossed, more = shown.facts.crossed.get(name, 0), shown.moved_bytes.get(name, 0)
     why = f"{format_bytes(more)} of it because the memory is too small"
     about = f"{why}; its transfers take {seconds_text(seconds)}"
+    told = fact(f"moves {', '.join(times)}, {seconds_text(seconds)}", format_bytes(crossed))
+    return {**told, "about": about}
 
 
 def transfers(shown: Shown, name: str) -> tuple[int, int, float]:
