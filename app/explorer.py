@@ -106,6 +106,8 @@ class Explorer(pn.viewable.Viewer):
         go = CustomJS(args=places, code=GO_THERE)
         for plot in (self.map.figure, self.occupancy.figure):
             plot.js_on_event(Tap, go)
+        # A hall sees the map without what is under it: then it has an axis of its own.
+        self.map.figure.xaxis.formatter = self.occupancy.figure.xaxis[0].formatter
         self.cards = pn.pane.HTML(
             "",
             stylesheets=[CARDS_CSS, TIP],
@@ -349,15 +351,14 @@ class Explorer(pn.viewable.Viewer):
             self.cards,
             Status(session),
             Message(session),
-            self.stepper,
-            css_classes=["top"],
-            stylesheets=[BOX],
             margin=0,
             **wide,
         )
         return seen(
             pn.Column,
             top,
+            self.stepper,
+            self.stepper.told,
             AuditBar(session),
             self.planners,
             self.compare,

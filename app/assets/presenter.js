@@ -67,21 +67,35 @@ function enlarge(figure, factor) {
     change(figure, { min_border_left: Math.round(was * (0.4 + 0.6 * factor)) });
   }
 }
-function fit(view, host, high) {  // figures of a row are equally high, rows share what there is
+const HIDDEN = ['map-brush'], OF_TWO = ['occupancy', 'dag-overview'];  // beside a second view
+function hide(view, two) {  // what a hall has no room for; an axis of what it was the axis of
+  for (const { model } of figuresIn(view)) {
+    const of = (names) => names.some((name) => model.css_classes.includes(name));
+    change(model, { visible: !(of(HIDDEN) || (two && of(OF_TWO))) });
+    if (of(['address-map'])) change(model.below[0], { visible: two });
+  }
+}
+const seenIn = (view) => figuresIn(view).filter(({ model }) => model.visible);
+const wanted = (model) => (before.get(model) || {}).height ?? model.height ?? 200;
+function headOf(view, host) {  // pixels of what is not a figure
+  const inner = [...host.shadowRoot.children].reduce((most, node) =>
+    Math.max(most, node.getBoundingClientRect().bottom), 0) - host.getBoundingClientRect().top;
+  return inner - rowsOf(view).reduce((sum, row) => sum + row.height, 0);
+}
+function rowsOf(view) {
   const rows = [];
-  for (const figure of figuresIn(view)) {
+  for (const figure of seenIn(view)) {
     const { top, height } = figure.el.getBoundingClientRect();
     const row = rows.find((one) => Math.abs(one.top - top) < 4);
     if (row) row.figures.push(figure);
     else rows.push({ top, height, figures: [figure] });
   }
-  const inner = [...host.shadowRoot.children].reduce((most, node) =>
-    Math.max(most, node.getBoundingClientRect().bottom), 0) - host.getBoundingClientRect().top;
-  const all = rows.reduce((sum, row) => sum + row.height, 0);
-  const free = high - ROOM - (inner - all);
-  if (!all || free < 40) return;
-  const usual = (row) => row.figures.map(({ model }) =>
-    (before.get(model) || {}).height ?? model.height ?? row.height).reduce((a, b) => Math.max(a, b));
+  return rows;
+}
+function fit(view, host, high) {  // figures of a row are equally high, rows share what there is
+  const rows = rowsOf(view), free = high - ROOM - headOf(view, host);
+  if (!rows.length || free < 40) return;
+  const usual = (row) => Math.max(...row.figures.map(({ model }) => wanted(model)));
   const share = (row) => usual(row) ** 0.7;  // a low figure has as many words as a high one
   const whole = rows.reduce((sum, row) => sum + share(row), 0);
   for (const row of rows) {
@@ -181,8 +195,8 @@ export function render({ model, view }) {
     if (!isOn()) return;
     const { boxes, sentences } = model.layouts[model.layout];
     const hosts = boxes.map((name) => within(document, name)).filter(isThere);
-    const stepper = sentences ? within(document, 'stepper') : null;
-    const now = [stepper, ...hosts].filter(Boolean);
+    const spoken = (sentences ? ['stepper', 'story-box'] : []).map((name) => within(document, name));
+    const now = [...spoken, ...hosts].filter(Boolean);
     const known = marked.filter((node) => !now.includes(node));
     for (const node of known) unmark(node);
     for (const node of now) mark(node, node === now[0] ? 'first' : '');
@@ -190,24 +204,31 @@ export function render({ model, view }) {
     root.style.setProperty('--sw-large', `${window.innerHeight * WORDS}px`);
     root.style.setProperty('--sw-say', `${window.innerHeight * SAY}px`);
     root.style.setProperty('--sw-scale', scale);
+    const two = hosts.length > 1 && boxes[1] !== 'split-views';
+    root.style.setProperty('--sw-story', two ? '10vh' : '20vh');
     let top = host.getBoundingClientRect().height + 4;
     const put = (node, high) => {
       node.style.setProperty('--sw-top', `${top}px`);
       node.style.setProperty('--sw-high', high ? `${high}px` : 'auto');
       top += (high || node.getBoundingClientRect().height) + 4;
     };
-    if (stepper) put(stepper, 0);
+    for (const node of spoken) if (node) put(node, 0);
     const rest = window.innerHeight - top - 4 * hosts.length;
-    const views = hosts.map((node, i) => boxView(boxes.filter((b) => within(document, b) === node)[0]));
-    const wants = views.map((one) => Math.max(1, figuresIn(one).reduce((sum, figure) =>
-      sum + ((before.get(figure.model) || {}).height ?? figure.model.height ?? 200), 0)));
-    const sum = wants.reduce((a, b) => a + b, 0);
+    const views = hosts.map((node) => boxView(boxes.find((name) => within(document, name) === node)));
+    for (const one of views) {
+      hide(one, two);
+      for (const figure of figuresIn(one)) enlarge(figure.model, scale);
+    }
+    const heads = views.map((one, i) => headOf(one, hosts[i]));
+    const wants = views.map((one) => Math.max(1, seenIn(one).reduce((all, { model }) =>
+      all + wanted(model), 0)));
+    const sum = (values) => values.reduce((a, b) => a + b, 0);
+    const free = Math.max(0, rest - sum(heads));  // what figures share, by what they want
     hosts.forEach((node, i) => {
-      const high = Math.floor(rest * Math.max(0.28, Math.min(0.72, wants[i] / sum)) || rest);
-      const exact = hosts.length === 1 ? rest : high;
-      put(node, exact);
-      for (const figure of figuresIn(views[i])) enlarge(figure.model, scale);
-      fit(views[i], node, exact);
+      const share = Math.max(0.3, Math.min(0.7, wants[i] / sum(wants)));
+      const high = hosts.length === 1 ? rest : Math.floor(heads[i] + free * share);
+      put(node, high);
+      fit(views[i], node, high);
     });
     const offer = offered().join(' ');
     if (placed !== offer) { placed = offer; draw(); }
@@ -235,7 +256,7 @@ export function render({ model, view }) {
     timer = null;
     for (const node of [...marked]) unmark(node);
     delete root.dataset.presenter;
-    for (const name of ['large', 'say', 'scale']) root.style.removeProperty(`--sw-${name}`);
+    for (const name of ['large', 'say', 'scale', 'story']) root.style.removeProperty(`--sw-${name}`);
     restore();
     if (black) darken();
     host.remove();

@@ -39,4 +39,4 @@ class AllocationKind(WholeKind):
         stays = shown.stay_columns
         names = (stays.tensors[at] for at in stays.tensor.tolist())
         sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))
-        return largest_tensors(shown, sizes, "the largest tensors")
+        return largest_tensors(shown, sizes, "in all", "largest first")

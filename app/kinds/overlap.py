@@ -88,7 +88,7 @@ class PoolKind(WholeKind):
         return largest_first([in_role(row, run.role(tensor)) for tensor, row in rows.items()])
 
     def largest(self, shown: Shown) -> list[Row]:
-        return largest_tensors(shown, _pool(shown).sizes, "the largest in the pool")
+        return largest_tensors(shown, _pool(shown).sizes, "in the pool", "largest first")
 
     def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
         if not selection.startswith(RUN):

@@ -8,7 +8,7 @@ from app.widgets.component import Component
 
 
 class Reveal(Component):
-    """Takes no room; `bring` scrolls to it, below the fixed top; Tab goes on from it."""
+    """Takes no room; `bring` scrolls to it, below the line that stays; Tab goes on from it."""
 
     asked = param.Integer(default=0, doc="How often it was to be brought into sight.")
 
@@ -20,7 +20,7 @@ class Reveal(Component):
         self.asked += 1
 
     _esm = """
-const BELOW = 150;  // pixels: the cursor and its sentences stay over whatever is scrolled
+const BELOW = 52;  // pixels: the line of the cursor stays over whatever is scrolled
 
 export function render({ model }) {
   const mark = document.createElement('span');

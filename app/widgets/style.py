@@ -82,9 +82,9 @@ body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); 
 BOX = """
 :host(.box) { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: 6px;
   padding: 5px 4px 2px; margin: 0 0 8px 0; }
-:host(.top) { position: var(--sw-top-place, sticky); top: 0; z-index: 20;
-  background: var(--sw-page); padding-bottom: 0; box-shadow: 0 -10px 0 0 var(--sw-page); }
-@media (max-height: 800px) { :host(.top) { top: -102px; } }  /* cards scroll, the cursor stays */
+:host(.stepper) { position: sticky; top: 0; z-index: 20; padding: 2px 4px;
+  border-radius: 6px 6px 0 0; margin: 0; box-shadow: 0 -10px 0 0 var(--sw-page); }
+:host(.story-box) { border-top: none; border-radius: 0 0 6px 6px; }
 :host([data-presented]) { position: fixed; visibility: visible; z-index: 30; margin: 0;
   left: 6px; width: calc(100vw - 12px); max-width: none; top: var(--sw-top); box-sizing: border-box;
   height: var(--sw-high); overflow: hidden auto; }  /* where, `presenter.js` says */

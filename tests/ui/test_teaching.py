@@ -12,7 +12,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import VIT, Go, SharedPage, comes_true
+from tests.ui.conftest import VIT, Go, SharedPage, comes_true, over_models
 
 
 def step(page: Page) -> int:
@@ -117,6 +117,11 @@ PRESENTED = f"""(names) => {{
 }}"""
 CURSOR = "Bokeh.documents[0].get_model_by_name('cursor-slider').value"
 LETTERS = "e => parseFloat(getComputedStyle(e).fontSize)"
+READABLE = (
+    "all.filter(m => m.type === 'Figure' && ['dag', 'address-map'].includes(m.css_classes[0]))"
+    ".every(m => m.height >= 110)"
+)
+"""Neither of two views is crushed in a window 720 high."""
 
 
 def fill_the_screen(page: Page, *names: str) -> None:
@@ -165,12 +170,13 @@ def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(go: Go) -> None:
     expect(page.locator(".story.large")).to_be_visible()
     expect(page.locator(".presenter-bar h1")).to_contain_text("vit_b_16")
     assert page.locator(".story").evaluate(LETTERS) >= 1.5 * small
-    fill_the_screen(page, "presenter-bar", "stepper", "address-map", "occupancy")
+    fill_the_screen(page, "presenter-bar", "stepper", "story-box", "address-map", "occupancy")
     expect(page.locator(".model input")).not_to_be_visible()
     page.keyboard.press("4")
-    fill_the_screen(page, "presenter-bar", "stepper", "lanes")
+    fill_the_screen(page, "presenter-bar", "stepper", "story-box", "lanes")
     page.locator(".presenter-bar .layout.network-memory").click()
-    fill_the_screen(page, "presenter-bar", "stepper", "graph-box", "memory")
+    fill_the_screen(page, "presenter-bar", "stepper", "story-box", "graph-box", "memory")
+    comes_true(page, over_models(READABLE))
     start = step(page)
     page.keyboard.press("PageDown")
     expect(page.locator(".step-title .now")).to_contain_text(f"Step {start + 1} of")
@@ -208,7 +214,7 @@ def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(go: Go) -> None:
     expect(now).to_contain_text("Step 5 of 38")
     page.keyboard.press("PageDown")
     expect(head).to_have_text("Time")
-    fill_the_screen(page, "presenter-bar", "stepper", "lanes")
+    fill_the_screen(page, "presenter-bar", "stepper", "story-box", "lanes")
     page.keyboard.press("Escape")
     page.locator(".header-button.lecture button").click()
     expect(page.locator(".lecture-items section")).to_have_count(2)

@@ -52,7 +52,7 @@ class LiveSolver(pn.viewable.Viewer):
         )
         follow(session.work, "planning", lambda: self._reopen())
         follow(session.work, ["planning", "progress"], lambda: self._show())
-        follow(session.look, "panel", lambda: self._show())
+        follow(session.look, ["panel", "presenting"], lambda: self._show())
 
     def _close(self) -> None:
         self.closed = True
@@ -64,7 +64,8 @@ class LiveSolver(pn.viewable.Viewer):
     def _show(self) -> None:
         work = self.session.work
         now = work.progress.get("at_s", 0.0)
-        hidden = self.closed or self.session.look.panel == "solver"  # that panel shows the same
+        look = self.session.look  # that panel, and the presenter's bar, say the same
+        hidden = self.closed or look.panel == "solver" or bool(look.presenting)
         self.window.visible = work.planning and now >= AFTER_S and not hidden
         if self.window.visible:
             asked = work.history_for

@@ -19,7 +19,6 @@ CSS = """
 :root[data-presenter] #main > *, :root[data-presenter] #sidebar, :root[data-presenter] #header
   { visibility: hidden; }
 :root[data-presenter] #main { background: none; overflow: hidden; }
-:root[data-presenter] { --sw-top-place: static; }
 """
 """For the page: what is not presented is not seen."""
 

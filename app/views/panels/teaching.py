@@ -18,7 +18,7 @@ PLAY, PAUSE = "▶ play", "❚❚ pause"
 PACES = {"fast": 0.5, "1.5 s": 1.5, "3 s": 3.0, "6 s": 6.0}
 LARGE = """
 td { padding: 1px 4px; line-height: 1.3; }
-:host(.large) { font-size: var(--sw-say, 20px); height: 18vh !important;
+:host(.large) { font-size: var(--sw-say, 20px); height: var(--sw-story, 20vh) !important;
   flex: none !important; }  /* of one height, so that nothing moves from step to step */
 :host(.large) .bar-rows { height: auto !important; }
 :host(.large) td { padding: 2px 6px; line-height: 1.25; }

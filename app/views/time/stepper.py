@@ -53,6 +53,13 @@ class Stepper(pn.viewable.Viewer):
             height=HEIGHT,
         )
         self.story.stylesheets = [LARGE]
+        self.told = pn.Column(
+            self.story,
+            sizing_mode="stretch_width",
+            css_classes=["story-box", "box"],
+            stylesheets=[BOX],
+            margin=0,
+        )
         self.teaching = TeachingBar(session)
         follow(session.work, "shown", lambda: self._fit())
         follow(session.look, "presenting", lambda: self._enlarge())
@@ -66,25 +73,21 @@ class Stepper(pn.viewable.Viewer):
     def _fit(self) -> None:
         self.slider.end = max(1, self.session.work.shown.steps - 1)
 
-    def __panel__(self) -> pn.Column:
-        return pn.Column(
-            pn.Row(
-                step_button("⇤", "peak-before", "previous peak: ["),
-                step_button("◀", "step-before", "previous step: ←"),
-                step_button("▶", "step-after", "next step: →"),
-                step_button("⇥", "peak-after", "next peak: ]"),
-                self.title,
-                pn.pane.Bokeh(
-                    self.slider,
-                    css_classes=["cursor"],
-                    sizing_mode="stretch_width",
-                    margin=(6, 20, 6, 8),
-                ),
-                self.teaching,
+    def __panel__(self) -> pn.Row:
+        """One line, which stays in sight; `told` is what happened in the step."""
+        return pn.Row(
+            step_button("⇤", "peak-before", "previous peak: ["),
+            step_button("◀", "step-before", "previous step: ←"),
+            step_button("▶", "step-after", "next step: →"),
+            step_button("⇥", "peak-after", "next peak: ]"),
+            self.title,
+            pn.pane.Bokeh(
+                self.slider,
+                css_classes=["cursor"],
                 sizing_mode="stretch_width",
-                margin=0,
+                margin=(6, 20, 6, 8),
             ),
-            self.story,
+            self.teaching,
             sizing_mode="stretch_width",
             css_classes=["stepper", "box"],
             stylesheets=[BOX],
