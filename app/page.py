@@ -243,7 +243,7 @@ def _header(
         tagline,
         pn.HSpacer(),
         *folded,
-        more_button(folded),
+        more_button(page.header[0], folded),
         copy,
         button("Help  ?", "help", lambda _e: show(text)),
         browser,
@@ -255,13 +255,16 @@ def _header(
     return header, [window]
 
 
-def more_button(folded: list[pn.widgets.Button]) -> pn.widgets.Button:
-    """A button that shows others beside it, which are hidden until then, and hides them again."""
+def more_button(row: pn.Row, folded: list[pn.widgets.Button]) -> pn.widgets.Button:
+    """A button that shows others in its row, which are hidden until then, and hides them again; in
+    a narrow window a style hides more of them (`everybody.css`)."""
 
     def turn(_event: Any) -> None:
         for each in folded:
             each.visible = not each.visible
-        more.label = "Less" if folded[0].visible else MORE
+        opened = folded[0].visible
+        more.label = "Less" if opened else MORE
+        row.css_classes = ["header-row", *(["opened"] if opened else [])]
 
     for each in folded:
         each.visible = False

@@ -64,9 +64,7 @@ body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); 
   #sidebar:not(.hidden) {{ position: fixed; z-index: 30; top: 40px; bottom: 0; height: auto;
     box-shadow: 4px 0 16px #0006; }}
   #main {{ padding: 6px; }}
-  #header {{ flex-wrap: wrap; }}
-  #header-items {{ order: 9; flex: 1 0 100%; padding: 0; }}
-  #theme-button {{ margin-left: auto; }}
+  #header-items {{ flex: 1 1 auto; padding: 0; }}
 }}
 @media print {{
   @page {{ size: A4 landscape; margin: 9mm; }}

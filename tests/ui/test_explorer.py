@@ -43,6 +43,13 @@ def test_cursor_and_selection_are_followed_by_all_views(go: Go) -> None:
     a_tap_on_the_address_map_selects_and_moves_the_cursor(page)
     a_row_that_is_tapped_is_outlined(page)
     keys_of_a_slider_in_focus_are_its_own_and_all_that_is_heard_has_a_name(page)
+    what_is_pointed_at_in_the_header_is_white(page)
+
+
+def what_is_pointed_at_in_the_header_is_white(page: Page) -> None:
+    for button in page.locator(".header-button button").all():
+        button.hover()
+        expect(button).to_have_css("color", "rgb(255, 255, 255)")
 
 
 def the_cursor_moves_by_button_and_key(page: Page) -> None:

@@ -41,6 +41,14 @@ def at_stop(page: Page, number: int) -> None:
     expect(page.locator(".callout .spin")).to_have_count(0)
     expect(page.locator(".spotlight")).to_be_visible()
     comes_true(page, IN_SIGHT)
+BESIDE = """() => {
+  const { shadowRoot } = document.querySelector('.spillway-tour');
+  const [one, other] = ['.spotlight', '.callout'].map((name) =>
+    shadowRoot.querySelector(name).getBoundingClientRect());
+  return one.width > 0 && (one.right <= other.left || other.right <= one.left
+    || one.bottom <= other.top || other.bottom <= one.top);
+}"""
+"""The words of the tour lie beside what they are about."""
 
 
 def test_the_tour_leads_through_all_views_and_back(go: Go) -> None:
@@ -51,6 +59,7 @@ def test_the_tour_leads_through_all_views_and_back(go: Go) -> None:
     page.locator(".header-button.tour button").click()
     for number in range(1, 13):
         at_stop(page, number)
+        comes_true(page, BESIDE)
         if number % 2:
             page.locator(".callout .next").click()
         else:

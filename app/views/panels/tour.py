@@ -46,6 +46,8 @@ button:focus-visible { outline: 2px solid #E69F00; outline-offset: 2px; }
   border: 2px solid #0072B2; border-right-color: transparent; animation: turn 1s linear infinite; }
 @keyframes turn { to { transform: rotate(360deg); } }
 @media (prefers-reduced-motion: reduce) { .spin { animation: none; } }`;
+const GAP = 14, LINE = 46;  // pixels; the line of the cursor stays over what is scrolled
+const LEAST = 230, USUAL = 340, WIDEST = 640;
 function found(root, name) {
   for (const node of root.querySelectorAll('*')) {
     if (node.classList.contains(name) && node.getBoundingClientRect().width) return node;
@@ -87,16 +89,16 @@ export function render({ model }) {
       const at = around(nodes);
       const tall = at && at.bottom - at.top > 0.55 * window.innerHeight;
       nodes[0].scrollIntoView({ block: tall ? 'start' : 'center' });
-      if (tall) document.scrollingElement.scrollBy(0, -170);
+      if (tall) document.getElementById('main').scrollBy(0, -sized(WIDEST) - 2 * GAP - LINE);
     }
     place(around(nodes));
   }
   function place(at) {
-    const wide = window.innerWidth, high = window.innerHeight, gap = 14;
-    const { width, height } = box.getBoundingClientRect();
+    const wide = window.innerWidth, high = window.innerHeight;
     if (!at) {
       outline.hidden = true;
-      Object.assign(box.style, { left: (wide - width) / 2 + 'px', top: high / 3 + 'px' });
+      sized(USUAL);
+      Object.assign(box.style, { left: (wide - USUAL) / 2 + 'px', top: high / 3 + 'px' });
       return;
     }
     outline.hidden = false;
@@ -104,14 +106,31 @@ export function render({ model }) {
     Object.assign(outline.style, { left: at.left + 'px', top: top + 'px',
       width: at.right - at.left + 'px', height: Math.max(0, bottom - top) + 'px' });
     const clamp = (x, most) => Math.max(8, Math.min(x, most - 8));
-    const beside = clamp(top, high - height), over = clamp(at.left, wide - width);
-    const places = [[at.right + gap, beside], [at.left - gap - width, beside],
-      [over, at.bottom + gap], [over, at.top - gap - height]];
-    const fits = ([x, y]) => x >= 4 && y >= 4 && x + width <= wide - 4 && y + height <= high - 4;
-    const inside = [clamp(at.right - width - 16, wide - width), clamp(bottom - height - 16,
-      high - height)];
-    const [x, y] = places.find(fits) || inside;
-    Object.assign(box.style, { left: x + 'px', top: y + 'px' });
+    const right = wide - at.right - GAP - 4, left = at.left - GAP - 4;  // what is free there
+    const beside = [right, left].map((free) => Math.min(USUAL, Math.floor(free)));
+    const places = [  // a width, and where a box of that width and a height would be
+      [beside[0], (high_) => [at.right + GAP, clamp(top, high - high_)]],
+      [beside[1], (high_) => [at.left - GAP - beside[1], clamp(top, high - high_)]],
+      ...[USUAL, Math.min(WIDEST, wide - 16)].flatMap((width) => [
+        [width, () => [clamp(at.left, wide - width), at.bottom + GAP]],
+        [width, (high_) => [clamp(at.left, wide - width), at.top - GAP - high_]],
+      ]),
+    ];
+    let found = null;
+    for (const [width, put] of places) {
+      if (width < LEAST) continue;
+      const tall = sized(width), [x, y] = put(tall);
+      if (y >= 4 && y + tall <= high - 4) { found = [x, y]; break; }
+    }
+    if (!found) {  // over the lower right of what fills the window
+      const tall = sized(USUAL);
+      found = [clamp(at.right - USUAL - 16, wide - USUAL), clamp(bottom - tall - 16, high - tall)];
+    }
+    Object.assign(box.style, { left: found[0] + 'px', top: found[1] + 'px' });
+  }
+  function sized(width) {  // the height of the box in a width
+    box.style.width = width + 'px';
+    return box.getBoundingClientRect().height;
   }
   function draw() {
     const callout = model.callout;
