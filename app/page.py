@@ -41,7 +41,7 @@ from app.widgets.style import KEYS, TEXT, page_css
 from app.widgets.taken_apart import take_apart
 from planners.core.garbage import no_collection
 
-MORE, VISIT = "More …", "visit:"
+MORE = "More …"
 POLL_MS = 50
 END_S = 1.0
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
@@ -288,9 +288,6 @@ def help_pane() -> pn.Column:
 def press(session: Session, key: str, show_help: Any) -> None:
     """Perform the action of a key."""
     look, shown = session.look, session.work.shown
-    if key.startswith(VISIT):  # Back, or Forward.
-        session.go_to(key.removeprefix(VISIT))
-        return
     match key:
         case "ArrowLeft":
             session.cursor.step_by(-1)
@@ -381,12 +378,17 @@ def _connect(
     def write_address(*_: Any) -> None:
         browser.address(hold_link())
 
+    def visit(query: str) -> None:
+        session.go_to(query)
+        write_address()
+
     def listen_to_workers() -> None:
         """Changes while the browser still builds the page would find views without elements."""
         session.work.param.watch(watch_workers, WORKING)
         watch_workers()
 
     session.work.param.watch(lambda event: browser.file(**event.new), ["code", "exported"])
+    browser.on_visit(visit)
     begin(session)
     browser.first = hold_link()
     pn.state.onload(listen_to_workers)

@@ -23,8 +23,8 @@ class Everybody(Sender):
 @cache
 def everybody() -> dict[str, str]:
     """Variables of the template `page.html`, by name."""
-    script = (ASSETS / "everybody.js").read_text("utf-8")
     return {
         "everybody_css": (ASSETS / "everybody.css").read_text("utf-8"),
-        "everybody_js": flat(script),
+        "everybody_js": flat((ASSETS / "everybody.js").read_text("utf-8")),
+        "last_picture_js": flat((ASSETS / "last_picture.js").read_text("utf-8")),
     }

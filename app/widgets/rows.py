@@ -17,6 +17,9 @@ ROWS, EACH_STEP = (
 """How rows become a table, here and in a page without a server; how a table follows the cursor."""
 
 
+VISIT = "visit:"
+
+
 class Sender(Component):
     """A component whose messages are keys: of the keyboard, or of a row."""
 
@@ -129,11 +132,27 @@ class Browser(Sender):
     """
 
     first = param.String("", doc="The query of the problem with which the page opened.")
+    visits = 0
+    """How often Back or Forward has come in: an address from before is of another plan."""
+
+    def on_key(self, act: Callable[[str], object]) -> None:
+        """Call `act` with each key of the keyboard."""
+        super().on_key(lambda key: None if key.startswith(VISIT) else act(key))
+
+    def on_visit(self, act: Callable[[str], object]) -> None:
+        """Call `act` with the query to which Back or Forward leads."""
+
+        def hear(key: str) -> None:
+            if key.startswith(VISIT):
+                self.visits += 1
+                act(key.removeprefix(VISIT))
+
+        super().on_key(hear)
 
     def address(self, query: str) -> None:
         """Put a query into the browser's address, keeping parameters that are not ours (the
         theme)."""
-        self._send_msg({"address": query})
+        self._send_msg({"address": query, "visits": self.visits})
 
     def copy(self, text: str) -> None:
         """Put a text on the clipboard, where the browser allows it."""
@@ -270,14 +289,15 @@ export function render({ model, view }) {
   // What is planned is history: Back goes to the plan before. Views are not.
   const fields = ['model', 'machine', 'budget', 'planner'];
   const planned = (query) => fields.map((name) => query.get(name)).join();
-  let before = planned(new URLSearchParams(model.first)), popped = false;
+  let before = planned(new URLSearchParams(model.first)), popped = false, visits = 0;
   window.addEventListener('popstate', () => {
     popped = true;  // The server answers with the address that this one has.
+    visits += 1;
     model.send_msg({ key: `visit:${window.location.search}` });
   });
   model.on('msg:custom', (event) => {
     const message = event.data || event;
-    if (message.address !== undefined) {
+    if (message.visits === visits) {  // else it was said before the server had heard of the last
       const url = new URL(window.location.href);
       const query = new URLSearchParams(message.address);
       const version = url.searchParams.get('v');

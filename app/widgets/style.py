@@ -41,6 +41,9 @@ body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); 
 #theme-button {{ font-size: 20px !important; padding: 2px 10px; }}
 #sidebar-button .pn-bar {{ display: block; background: #fff; }}
 #header-items {{ min-width: 0; overflow-x: auto; scrollbar-width: none; }}
+.coming {{ color: var(--sw-faint); font: 14px/1.4 var(--sw-font); }}
+.coming p {{ margin: 60px 10px 120px; }}
+.coming img {{ width: 72%; opacity: .4; filter: grayscale(1); }}
 #content {{ flex: 1 1 0; min-height: 0; height: auto; }}
 #content, #main, #sidebar {{ box-sizing: border-box; }}
 #main, #sidebar {{ height: 100%; }}

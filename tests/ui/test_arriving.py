@@ -14,7 +14,16 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from planners.core.units import format_bytes, parse_size
-from tests.ui.conftest import BANDS, SMALL, WHITE, Go, SharedPage, comes_true, models
+from tests.ui.conftest import (
+    BANDS,
+    SMALL,
+    WHITE,
+    Go,
+    SharedPage,
+    comes_true,
+    is_planned,
+    models,
+)
 
 MOST = 400
 WITHIN = """(css) => {
@@ -46,6 +55,12 @@ def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
     assert page.locator("canvas").count() >= 5
     assert len(models(page, BANDS)) in (2, 3)  # what is below is made by and by
     assert page.title() == "Spillway"
+    page.reload(wait_until="commit")
+    coming = page.locator(".coming")
+    expect(coming.locator("p")).to_contain_text("Last seen here: mobilenet_v2 needs 1.437 MiB")
+    expect(coming.locator("img")).to_have_attribute("src", re.compile("^data:image/"))
+    is_planned(page)
+    expect(coming).to_have_count(0)
 
 
 def test_the_five_minutes_of_the_readme_without_a_mouse(go: Go) -> None:
@@ -76,8 +91,9 @@ def test_back_leads_to_the_plan_before_and_forward_to_the_one_after(go: Go) -> N
         expect(peak).to_contain_text(f"of {format_bytes(parse_size(size))}")
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowRight")  # A view is no history.
-    page.go_back()
+    page.go_back()  # Before the server has said where the cursor is.
     expect(peak).to_contain_text("of 1.172 MiB")
+    page.keyboard.press("ArrowRight")
     page.go_back()
     expect(peak).to_contain_text("of 960 KiB")
     expect(field).to_have_value("983040")  # As the link has it.

@@ -41,6 +41,8 @@ def at_stop(page: Page, number: int) -> None:
     expect(page.locator(".callout .spin")).to_have_count(0)
     expect(page.locator(".spotlight")).to_be_visible()
     comes_true(page, IN_SIGHT)
+
+
 BESIDE = """() => {
   const { shadowRoot } = document.querySelector('.spillway-tour');
   const [one, other] = ['.spotlight', '.callout'].map((name) =>
