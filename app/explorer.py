@@ -27,7 +27,7 @@ from app.views.fronts.pareto_panel import ParetoPanel
 from app.views.fronts.stream_panel import MemorySwitch, StreamPanel
 from app.views.memory.address_map import AddressMap
 from app.views.memory.brush import Brush
-from app.views.memory.moved_by_hand import HandBar, hand_switch
+from app.views.memory.moved_by_hand import HandBar, add_hand
 from app.views.memory.occupancy import Occupancy
 from app.views.memory.pool_panel import PoolPanel
 from app.views.memory.split import SplitView
@@ -41,18 +41,18 @@ from app.views.panels.status import Status
 from app.views.time.step_range import RangeMarks
 from app.views.time.stepper import Stepper
 from app.views.time.timeline import ROOM_AFTER, TimelineView, timeline_title
-from app.widgets.buttons import alone
+from app.widgets.button_bar import ButtonBar, add_alone, alone
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.legends import (
+    add_hex,
+    add_time,
     differs_html,
     heading,
-    hex_button,
     lanes_legend_html,
     map_legend,
     map_legend_html,
     serial_switch,
-    time_button,
     timeline_legend,
 )
 from app.widgets.near import near
@@ -171,8 +171,9 @@ class Explorer(pn.viewable.Viewer):
         before = replace(self.theme)
         self.theme.become(theme)
         with pn.io.hold():
-            later = [view.figure for view in (self.dag.overview, self.timeline, self.pareto)]
-            recolour(self.dag.figure.document, before, self.theme, later)
+            below = (self.dag, self.dag.overview, self.timeline, self.pareto)
+            later = [view.figure for view in below]
+            recolour(self.map.figure.document, before, self.theme, later)
             self.map.turn(self.theme)
             self.occupancy.turn(self.theme)
             if self.session.work.shown:
@@ -327,13 +328,17 @@ class Explorer(pn.viewable.Viewer):
             return [pn.Row(*head, css_classes=["bar"], margin=0, **wide), plot(self.timeline)]
 
         def front() -> list[Any]:
-            bar = pn.Row(ParetoBar(session), alone("front"), css_classes=["bar"], margin=0, **wide)
-            return [bar, plot(self.pareto)]
+            return [ParetoBar(session), plot(self.pareto)]
 
-        graph_bar = pn.Row(DagBar(session, self.dag), alone("network"), margin=0, **wide)
-        ways = hand_switch(session), MemorySwitch(session), alone("memory")
-        axes = time_button(session), hex_button(session)
-        head = seen(pn.Row, self.legend, *axes, *ways, margin=0, **wide)
+        def graph() -> list[Any]:
+            bar = pn.Row(DagBar(session, self.dag), alone("network"), margin=0, **wide)
+            return [bar, plot(self.dag), self.overview]
+
+        ways = ButtonBar()
+        for add in (add_time, add_hex, add_hand):
+            add(ways, session)
+        add_alone(ways, "memory")
+        head = seen(pn.Row, self.legend, MemorySwitch(session), ways, margin=0, **wide)
         views = plot(self.map), plot(self.occupancy)
         memory = seen(pn.Column, head, HandBar(session), *views, self.under, **box("memory"))
         timeline = near(pn.Column, 232, lanes, **box("lanes"))
@@ -363,7 +368,7 @@ class Explorer(pn.viewable.Viewer):
             self.planners,
             self.compare,
             pn.Row(left, right, css_classes=["views"], margin=0, **wide),
-            seen(pn.Column, graph_bar, plot(self.dag), self.overview, **box("graph-box")),
+            near(pn.Column, 240, graph, "graph", **box("graph-box")),
             self.pool,
             self.stream,
             LiveSolver(session),

@@ -35,6 +35,7 @@ from app.widgets.connection import Connection
 from app.widgets.copy_link import CopyLink
 from app.widgets.everybody import Everybody, everybody
 from app.widgets.later import seen
+from app.widgets.near import near
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
@@ -172,7 +173,7 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any
         session = Session(shared_pool(), pn.io.unlocked)
         browser = Browser(width=0, height=0, margin=0)
         parts = Explorer(session, theme), Controls(session)
-        explorer, controls = map(pn.panel, parts)
+        explorer = pn.panel(parts[0])
         people = Everybody(dark=theme.dark, width=0, height=0, margin=0)
         people.on_key(lambda name: parts[0].turn(DARK if name == "dark" else LIGHT))
         copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
@@ -182,7 +183,7 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any
         _connect(session, browser, copy, begin)
         for area, things in (
             (page.main, [parts[1].line, explorer]),
-            (page.sidebar, [controls]),
+            (page.sidebar, [near(pn.Column, 600, lambda: [parts[1]], "sidebar", margin=0)]),
             (page.header, [*header, people]),
             (page.modal, modal),
         ):
@@ -222,9 +223,9 @@ def _header(
         browser.copy(lines)
         show(code)
 
-    def button(label: str, name: str, act: Any) -> pn.widgets.Button:
+    def button(label: str, name: str, act: Any, **more: Any) -> pn.widgets.Button:
         return pn.widgets.Button(
-            label=label, css_classes=["header-button", name], on_click=act, margin=(0, 4)
+            label=label, css_classes=["header-button", name], on_click=act, margin=(0, 4), **more
         )
 
     tagline = pn.pane.HTML(
@@ -234,15 +235,15 @@ def _header(
     )
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
     folded = [
-        button("Tour", "tour", lambda _e: session.tour.start()),
-        button("Lecture", "lecture", lambda _e: show(lecture)),
-        button("Export", "export", lambda _e: show(export)),
-        button("Copy as Python", "python", python),
+        button("Tour", "tour", lambda _e: session.tour.start(), visible=False),
+        button("Lecture", "lecture", lambda _e: show(lecture), visible=False),
+        button("Export", "export", lambda _e: show(export), visible=False),
+        button("Copy as Python", "python", python, visible=False),
     ]
     header = [
         tagline,
         pn.HSpacer(),
-        *folded,
+        seen(pn.Row, *folded, css_classes=["header-row"], margin=0),
         more_button(page.header[0], folded),
         copy,
         button("Help  ?", "help", lambda _e: show(text)),
@@ -266,8 +267,6 @@ def more_button(row: pn.Row, folded: list[pn.widgets.Button]) -> pn.widgets.Butt
         more.label = "Less" if opened else MORE
         row.css_classes = ["header-row", *(["opened"] if opened else [])]
 
-    for each in folded:
-        each.visible = False
     more = pn.widgets.Button(
         label=MORE, css_classes=["header-button", "more"], on_click=turn, margin=(0, 4)
     )

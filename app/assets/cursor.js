@@ -3,7 +3,7 @@
 // change with each; and of each plan, once it is on screen, which operators and tensors belong together.
 const PAUSE_MS = 300, MARGIN = 48;
 const COMING_MS = 1000;  // from a plan's figures to its pages, at most
-const NEEDED = ['map_band', 'held_band', 'edges', 'where', 'ring', 'dag_range', 'slider'];
+const NEEDED = ['map_band', 'held_band', 'edges', 'slider'];
 const OUTLINED = ['nodes', 'curves', 'rects', 'pieces', 'lanes', 'map_groups', 'lane_groups', 'bars'];
 
 async function unpacked(bytes) {

@@ -1,4 +1,6 @@
 // Files dropped anywhere on the page go to the field for files; what cannot be taken is said.
+const WAIT_MS = 30000;
+
 export function render({ model }) {
   const LOOK = `position: fixed; inset: 0; z-index: 9000; display: flex; align-items: center;
     justify-content: center; text-align: center; font: 600 22px/1.5 var(--sw-font);
@@ -52,13 +54,19 @@ export function render({ model }) {
     }
     if (files.length > 1)
       return wrong(`${files.length} files at once: drop one, such as ${files[0].name}.`);
-    const field = within(document, 'upload');
-    const input = field && field.shadowRoot.querySelector('input[type=file]');
-    if (!input) return wrong('The field for files is not on this page.');
     const data = new DataTransfer();
     data.items.add(files[0]);
-    input.files = data.files;
-    input.dispatchEvent(new Event('change', { bubbles: true }));
+    document.dispatchEvent(new CustomEvent('spillway-want', { detail: 'sidebar' }));
+    hand(data, performance.now() + WAIT_MS);
+  }
+  function hand(data, until) {  // to the field, which may be on its way
+    const field = within(document, 'upload');
+    const input = field && field.shadowRoot && field.shadowRoot.querySelector('input[type=file]');
+    if (input) {
+      input.files = data.files;
+      input.dispatchEvent(new Event('change', { bubbles: true }));
+    } else if (performance.now() < until) setTimeout(hand, 100, data, until);
+    else wrong('The field for files did not come: open the sidebar, and drop the file again.');
   }
   const listening = { dragover: over, dragenter: over, drop: dropped };
   for (const [name, act] of Object.entries(listening)) document.addEventListener(name, act);

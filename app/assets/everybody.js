@@ -66,7 +66,6 @@
     };
     byId('sidebar-button').onclick = () =>
       openSidebar(byId('sidebar').classList.contains('hidden'));
-    openSidebar(false);  // The line over the views has what decides most.
     narrow.addEventListener('change', () => narrow.matches && openSidebar(false));
     watchDialog();
   });

@@ -7,7 +7,7 @@ function moveBands(view, step) {
   for (const band of [view.map_band, view.held_band]) band.setv({ left, right });
   const { start, stop } = view.times ? view.times.data : { start: [] };
   if (step < start.length) view.time_band.setv({ left: start[step], right: stop[step] });
-  const { x, y, w, h } = view.where.data;
+  const { x, y, w, h } = view.where ? view.where.data : { x: [] };  // the graph may come later
   if (step < x.length)
     view.ring.setv({ left: x[step] - w[step] / 2, right: x[step] + w[step] / 2,
       top: y[step] - h[step] / 2, bottom: y[step] + h[step] / 2 });
@@ -21,7 +21,7 @@ function stepAt(view, x) {
 
 // Bring the ring's node into sight.
 function bringIntoSight({ where, dag_range }, step) {
-  if (!(step < where.data.x.length)) return;
+  if (!where || !(step < where.data.x.length)) return;
   const x = where.data.x[step], width = dag_range.end - dag_range.start;
   if (x >= dag_range.start + 0.3 && x <= dag_range.end - 0.3) return;
   const low = Math.max(dag_range.reset_start,

@@ -13,7 +13,7 @@ from app.model.compare import CUT, MOVED, ONLY_HERE, ONLY_THERE, RETIMED
 from app.model.glossary import marked, term
 from app.model.state import AXES, UNITS
 from app.session.session import Session
-from app.widgets.buttons import stays_down
+from app.widgets.button_bar import ButtonBar
 from app.widgets.following import follow
 from app.widgets.style import CHOICES, LEGEND, PLAIN, TIP
 from planners.core.colours import BLUE, GREY, ORANGE, PURPLE, ROLES, STAYS, VERMILLION
@@ -149,7 +149,7 @@ def timeline_legend() -> pn.pane.HTML:
     )
 
 
-def hex_button(session: Session) -> pn.widgets.Button:
+def add_hex(bar: ButtonBar, session: Session) -> None:
     """Addresses in hexadecimal, or in KiB."""
     look, about = session.look, "addresses in hexadecimal, or in KiB"
 
@@ -159,10 +159,11 @@ def hex_button(session: Session) -> pn.widgets.Button:
     def turn() -> None:
         look.unit = UNITS[not is_hex()]
 
-    return stays_down("hex", "hex-switch", about, turn, is_hex, look, "unit")
+    bar.add("hex-switch", "hex", about, turn, down=is_hex())
+    follow(look, "unit", lambda: bar.look("hex-switch", down=is_hex()))
 
 
-def time_button(session: Session) -> pn.widgets.Button:
+def add_time(bar: ButtonBar, session: Session) -> None:
     """Time across the address map, or steps."""
     look, work = session.look, session.work
 
@@ -173,9 +174,9 @@ def time_button(session: Session) -> pn.widgets.Button:
         look.axis = AXES[1] if is_time() else AXES[2]
 
     about = "across: time, as in the timeline, or steps, one as wide as the other"
-    made = stays_down("time", "time-switch", about, turn, is_time, look, "axis")
-    follow(work, "shown", lambda: made.param.update(color="primary" if is_time() else "default"))
-    return made
+    bar.add("time-switch", "time", about, turn, down=is_time())
+    follow(look, "axis", lambda: bar.look("time-switch", down=is_time()))
+    follow(work, "shown", lambda: bar.look("time-switch", down=is_time()))
 
 
 def serial_switch(session: Session) -> pn.widgets.RadioButtonGroup:

@@ -19,22 +19,26 @@ class Mark(Component):
     """Holds the room of a part that is not made yet, and says when it is wanted."""
 
     wanted = param.Boolean(default=False, doc="Whether it is near the window, or to be saved.")
+    part = param.String(default="", doc="By which name others of the page ask for it.")
 
     _esm = """
 export function render({ model }) {
   const mark = document.createElement('span');
   const want = () => { watch.disconnect(); model.wanted = true; };
-  const near = { rootMargin: '80px', scrollMargin: '80px' };
+  const near = { rootMargin: '20px', scrollMargin: '20px' };
   const watch = new IntersectionObserver((seen) => {
     if (seen.some((entry) => entry.isIntersecting)) want();
   }, near);
   requestAnimationFrame(() => watch.observe(mark.getRootNode().host));
   const gone = new Promise((done) => { model.on('remove', done); });
   const asked = (event) => { event.detail.parts.push(gone); want(); };
+  const named = ({ detail }) => { if (detail === model.part) want(); };
   document.addEventListener('spillway-all', asked);
+  document.addEventListener('spillway-want', named);
   gone.then(() => {
     watch.disconnect();
     document.removeEventListener('spillway-all', asked);
+    document.removeEventListener('spillway-want', named);
     document.dispatchEvent(new CustomEvent('spillway-more'));
   });
   return mark;
@@ -43,10 +47,15 @@ export function render({ model }) {
 
 
 def near(
-    kind: type[pn.Row | pn.Column], height: int, make: Callable[[], list[Any]], **params: Any
+    kind: type[pn.Row | pn.Column],
+    height: int,
+    make: Callable[[], list[Any]],
+    part: str = "",
+    **params: Any,
 ) -> Any:
-    """A row or column that is empty and so high until it comes near the window."""
-    mark = Mark(height=height, sizing_mode="stretch_width", margin=0)
+    """A row or column that is empty and so high until it comes near the window, or until the
+    browser's event `spillway-want` names the `part`."""
+    mark = Mark(part=part, height=height, sizing_mode="stretch_width", margin=0)
     box = kind(mark, **params)
 
     def fill(_event: Any) -> None:

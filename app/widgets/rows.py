@@ -262,7 +262,7 @@ export function render({ model, view }) {
     const detail = { key: event.key, page: view.model.document };
     const moved = new CustomEvent('spillway-key', { detail, cancelable: true });
     if (!document.dispatchEvent(moved)) return;  // the cursor has moved
-    if (event.key === '/') focusSearch(document);
+    if (event.key === '/') search(20);
     else model.send_msg({ key: event.key });
   });
   document.addEventListener('click', (event) => {  // what a tap hides keeps its words on screen
@@ -274,6 +274,11 @@ export function render({ model, view }) {
     const at = event.composedPath()[0];
     if (at && at.tagName === 'INPUT' && at.type === 'text') at.select();
   });
+  function search(times) {  // the field is beside the graph, which comes when it is wanted
+    if (focusSearch(document) || !times) return;
+    document.dispatchEvent(new CustomEvent('spillway-want', { detail: 'graph' }));
+    setTimeout(search, 100, times - 1);
+  }
   function focusSearch(root) {
     for (const node of root.querySelectorAll('*')) {
       if (node.shadowRoot) {

@@ -53,6 +53,7 @@ body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); 
   background: var(--sw-panel); color: var(--sw-text); }}
 .skip:focus {{ top: 4px; }}
 #main {{ padding: 8px; background: var(--sw-page); }}
+#sidebar.hidden {{ display: none; }}
 #sidebar {{ background: var(--sw-panel); padding: 4px 0; border-right: 1px solid var(--sw-grid); }}
 .bk-Tooltip {{ right: 6px; width: fit-content; max-width: 340px; }}
 #pn-Modal {{ display: none; position: fixed; inset: 0; z-index: 1000; background: #0009;

@@ -11,9 +11,8 @@ from app.model.glossary import term
 from app.model.pareto import indexed
 from app.model.state import METRICS
 from app.session.session import Session
-from app.widgets.buttons import button, to_the_left
+from app.widgets.button_bar import ButtonBar, add_alone
 from app.widgets.following import follow
-from app.widgets.later import seen, show_in_row
 from app.widgets.style import FIELD, PLAIN, TIP
 
 SWEEP = "A sweep plans a dozen budgets: what does more memory buy?"
@@ -33,13 +32,14 @@ class ParetoBar(pn.viewable.Viewer):
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.start = button("Sweep budgets", "sweep", lambda: session.sweeps.start())
-        self.start.description = "plan with the chosen planner from its least budget on"
-        self.stop = button("Stop", "sweep-stop", session.sweeps.cancel)
-        self.stop.param.update(color="danger", visible=False)
-        self.open = button("⤢ All planners", "all-planners", lambda: compare_planners(session))
+        self.bar, sweeps = ButtonBar(sizing_mode="stretch_width"), session.sweeps
+        about = "plan with the chosen planner from its least budget on"
+        self.bar.add("sweep", "Sweep budgets", about, lambda: sweeps.start())
+        about = "end the sweep; what is planned stays"
+        self.bar.add("sweep-stop", "Stop", about, sweeps.cancel, danger=True, shown=False)
         about = "what more memory buys with each planner; a larger chart, of other axes too"
-        self.open.description = to_the_left(about)
+        self.bar.add("all-planners", "⤢ All planners", about, lambda: compare_planners(session))
+        add_alone(self.bar, "front")
         self.state = pn.pane.HTML(
             "", css_classes=["sweep-state"], margin=(2, 4), stylesheets=[TIP, PLAIN]
         )
@@ -49,17 +49,15 @@ class ParetoBar(pn.viewable.Viewer):
 
     def _show(self) -> None:
         work = self.session.work
-        show_in_row(self.start, not work.sweeping)
-        show_in_row(self.stop, work.sweeping)
-        self.start.disabled = not work.budgets
+        self.bar.look("sweep", shown=not work.sweeping, off=not work.budgets)
+        self.bar.look("sweep-stop", shown=work.sweeping)
         text = progress_text(work) if work.sweeping else FRONT_HTML if work.points else SWEEP
         if self.state.object != text:
             self.state.object = text
 
     def __panel__(self) -> pn.Column:
         wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
-        row = seen(pn.Row, self.start, self.stop, self.open, **wide)
-        return pn.Column(row, self.state, **wide)
+        return pn.Column(self.bar, self.state, **wide)
 
 
 def compare_planners(session: Session) -> None:

@@ -19,7 +19,8 @@ from app.session.session import Session
 from app.session.sweep_lines import SWEPT, lines_of
 from app.views.fronts.pareto import LOOKS, TITLES, Looks, Pareto, draw
 from app.views.fronts.pareto_bar import axis_select, progress_text
-from app.widgets.buttons import alone, button
+from app.widgets.button_bar import alone
+from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.later import show_in_row
 from app.widgets.legends import switch

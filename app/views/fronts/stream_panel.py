@@ -15,7 +15,8 @@ from app.session.streams import AMONG
 from app.views.fronts.delay_front import DelayFront
 from app.views.fronts.resolution_chart import ResolutionChart
 from app.widgets.bound import bind
-from app.widgets.buttons import alone, button
+from app.widgets.button_bar import alone
+from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.later import fill, hidden_box, show_in_row
 from app.widgets.legends import switch

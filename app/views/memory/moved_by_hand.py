@@ -17,7 +17,8 @@ from app.model.checked_plan import Shown
 from app.model.moved_by_hand import alignment_of, at_text, fixed_stays, last_of, why_fixed
 from app.session.session import Session
 from app.widgets.address_field import Address
-from app.widgets.buttons import button, stays_down
+from app.widgets.button_bar import ButtonBar
+from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
@@ -119,6 +120,11 @@ class HandLayer:
         self.dropped = ColumnDataSource({"number": [], "offset": [], "at": []})
         self.rules = ColumnDataSource({})
         self._draw(plot, theme)
+        self.plot, self.drop, self.listens = plot, drop, False
+
+    def _listen(self) -> None:
+        """Follow the pointer: not before it may move anything, since most pages never do."""
+        self.listens, plot, drop = True, self.plot, self.drop
         args = {"plot": plot, "range": plot.y_range}
         args |= {name: getattr(self, name) for name in ("stays", "held", "clash", "rules")}
         args["dropped"] = self.dropped
@@ -181,6 +187,8 @@ class HandLayer:
 
     def show(self, shown: Shown | None, memory: str) -> None:
         """Let the stays of a memory be moved; without a plan, none."""
+        if shown and not self.listens:
+            self._listen()
         rows = stay_rows(shown, memory) if shown else []
         if shown:
             room = room_in(shown, memory) or shown.plan.budget_bytes
@@ -368,7 +376,7 @@ def refusal_text(shown: Shown, attempt: Mapping[str, Any]) -> str:
     return f"{attempt['text']}{also}{' and more' if len(more) > 3 else ''}"
 
 
-def hand_switch(session: Session) -> pn.widgets.Button:
+def add_hand(bar: ButtonBar, session: Session) -> None:
     """The switch that allows rectangles to be moved."""
     look = session.look
 
@@ -376,4 +384,5 @@ def hand_switch(session: Session) -> pn.widgets.Button:
         look.by_hand = not look.by_hand
 
     about = "drag rectangles to other addresses; check judges at once: m"
-    return stays_down("by hand", "hand-switch", about, turn, lambda: look.by_hand, look, "by_hand")
+    bar.add("hand-switch", "by hand", about, turn, down=look.by_hand)
+    follow(look, "by_hand", lambda: bar.look("hand-switch", down=look.by_hand))

@@ -13,7 +13,7 @@ from app.session.session import Session
 from app.views.fronts.ram_front import RamFront
 from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
-from app.widgets.buttons import alone
+from app.widgets.button_bar import alone
 from app.widgets.following import follow
 from app.widgets.later import fill, hidden_box
 from app.widgets.legends import pool_legend_html

@@ -6,7 +6,7 @@ import panel as pn
 import param
 
 from app.session.session import Session
-from app.widgets.buttons import button, to_the_left
+from app.widgets.button_bar import ButtonBar
 from app.widgets.component import Component
 from app.widgets.following import follow
 from app.widgets.later import seen
@@ -77,13 +77,12 @@ class TeachingBar(pn.viewable.Viewer):
             margin=(2, 2),
         )
         self.pace.param.watch(lambda event: self.player.param.update(pace=event.new), "value")
-        self.play = button(
-            PLAY, "play", session.teaching.play, description="move on by itself: space", margin=NEAR
-        )
-        about = to_the_left("the views fill the screen, in large words, for a hall: p")
-        self.present = button("⤢ present", "present-usual", None, description=about, margin=NEAR)
+        self.bar = ButtonBar(margin=NEAR)
         about = "next step in which something moves on or off chip: n"
-        self.event = button("⇥ next move", "next-event", None, description=about, margin=NEAR)
+        self.bar.add("next-event", "⇥ next move", about, None)
+        self.bar.add("play", PLAY, "move on by itself: space", session.teaching.play)
+        about = "the views fill the screen, in large words, for a hall: p"
+        self.bar.add("present-usual", "⤢ present", about, None, down=False)
         follow(session.look, ["playing", "presenting"], lambda: self._show())
         self._show()
 
@@ -93,9 +92,9 @@ class TeachingBar(pn.viewable.Viewer):
     def _show(self) -> None:
         look = self.session.look
         self.player.playing = look.playing
-        self.play.label = PAUSE if look.playing else PLAY
         self.pace.visible = bool(look.presenting)
-        self.present.color = "primary" if look.presenting else "default"
+        self.bar.look("play", label=PAUSE if look.playing else PLAY)
+        self.bar.look("present-usual", down=bool(look.presenting))
 
     def __panel__(self) -> pn.Row:
-        return seen(pn.Row, self.event, self.play, self.pace, self.present, self.player, margin=0)
+        return seen(pn.Row, self.pace, self.bar, self.player, margin=0)

@@ -20,7 +20,8 @@ class RangeMarks:
     """The tool of each view, and the band that marks the selected range in it.
 
     `ask` gives the plan on screen, and whether its times are one after the other; `axis` is where
-    steps are in the views of steps. In the last of these a plain drag selects.
+    steps are in the views of steps. In the last of these a plain drag selects, in those of time
+    the tool does.
     """
 
     def __init__(
@@ -32,14 +33,18 @@ class RangeMarks:
         axis: Callable[[], Warp],
         take: Take,
     ) -> None:
+        self.theme = theme
         self.shown, self.serial = ask
         self.axis, self.take = axis, take
-        self.by_step = [self._prepare(plot, theme, timed=False) for plot in by_step]
-        self.by_time = [self._prepare(plot, theme, timed=True) for plot in by_time]
-        tools = (tool for tool in by_step[-1].tools if isinstance(tool, BoxSelectTool))
-        by_step[-1].toolbar.active_drag = next(tools)  # others are panned by a drag
+        self.by_step = [_band() for _ in by_step]
+        self.by_time = [_band() for _ in by_time]
+        self._views = dict(zip(map(id, self.by_step + self.by_time), [*by_step, *by_time]))
+        for plot in by_time:
+            self._listen(plot, timed=True)
+        # Others are panned by a drag.
+        by_step[-1].toolbar.active_drag = self._listen(by_step[-1], timed=False)
 
-    def _prepare(self, plot: figure, theme: Theme, *, timed: bool) -> BoxAnnotation:
+    def _listen(self, plot: figure, *, timed: bool) -> BoxSelectTool:
         tool = BoxSelectTool(
             dimensions="width",
             renderers=[],
@@ -47,20 +52,8 @@ class RangeMarks:
             description="drag over steps: what moves, waits and peaks in them",
         )
         plot.add_tools(tool)
-        band = BoxAnnotation(
-            left=0,
-            right=0,
-            visible=False,
-            fill_color=theme.accent,
-            fill_alpha=0.12,
-            line_color=theme.accent,
-            line_width=1.5,
-            level="overlay",
-            propagate_hover=True,
-        )
-        plot.add_layout(band)
         plot.on_event(SelectionGeometry, lambda event: self._dragged(event, timed=timed))
-        return band
+        return tool
 
     def _dragged(self, event: SelectionGeometry, *, timed: bool) -> None:
         shown, where = self.shown(), event.geometry
@@ -80,6 +73,10 @@ class RangeMarks:
         span = range_of(selection, shown.steps) if shown else None
         for band in [*self.by_step, *self.by_time]:
             band.visible = span is not None
+            plot = self._views[id(band)]
+            if band.visible and band not in plot.center:  # from the first range on
+                band.update(fill_color=self.theme.accent, line_color=self.theme.accent)
+                plot.add_layout(band)
         if shown is None or span is None:
             return
         seconds = shown.serial_step_seconds if self.serial() else shown.step_seconds
@@ -88,6 +85,18 @@ class RangeMarks:
             band.update(left=self.axis()(span.start), right=self.axis()(span.stop))
         for band in self.by_time:
             band.update(left=min(a for a, _ in inside), right=max(b for _, b in inside))
+
+
+def _band() -> BoxAnnotation:
+    return BoxAnnotation(
+        left=0,
+        right=0,
+        visible=False,
+        fill_alpha=0.12,
+        line_width=1.5,
+        level="overlay",
+        propagate_hover=True,
+    )
 
 
 def steps_at(shown: Shown, start: float, stop: float, *, serial: bool) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from bokeh.models import Slider
 
 from app.session.session import Session
 from app.views.panels.teaching import CURSOR, HEIGHT, LARGE, TeachingBar
-from app.widgets.buttons import button
+from app.widgets.button_bar import ButtonBar
 from app.widgets.following import follow
 from app.widgets.rows import BarRows, Words
 from app.widgets.style import BOX, PLAIN, TIP
@@ -19,6 +19,13 @@ ONE_LINE = """
   padding-right: 10px; flex: none !important; }
 .words { width: max-content !important; }
 """
+STEPS = (
+    ("⇤", "peak-before", "previous peak: ["),
+    ("◀", "step-before", "previous step: ←"),
+    ("▶", "step-after", "next step: →"),
+    ("⇥", "peak-after", "next peak: ]"),
+)
+"""Signs, names on which `cursor.js` acts, and what they do by which key."""
 
 
 class Stepper(pn.viewable.Viewer):
@@ -44,6 +51,9 @@ class Stepper(pn.viewable.Viewer):
             width=105,
             stylesheets=[TIP, PLAIN, ONE_LINE],
         )
+        self.steps = ButtonBar(margin=(2, 2))
+        for sign, name, about in STEPS:
+            self.steps.add(name, sign, about, None)
         self.story = BarRows(
             part="story",
             selects=True,
@@ -76,10 +86,7 @@ class Stepper(pn.viewable.Viewer):
     def __panel__(self) -> pn.Row:
         """One line, which stays in sight; `told` is what happened in the step."""
         return pn.Row(
-            step_button("⇤", "peak-before", "previous peak: ["),
-            step_button("◀", "step-before", "previous step: ←"),
-            step_button("▶", "step-after", "next step: →"),
-            step_button("⇥", "peak-after", "next peak: ]"),
+            self.steps,
             self.title,
             pn.pane.Bokeh(
                 self.slider,
@@ -93,8 +100,3 @@ class Stepper(pn.viewable.Viewer):
             stylesheets=[BOX],
             margin=0,
         )
-
-
-def step_button(sign: str, name: str, about: str) -> pn.widgets.Button:
-    """A button with one sign, and its action and key on hover; `cursor.js` acts on its name."""
-    return button(sign, name, None, description=about, width=38, margin=(2, 2))
