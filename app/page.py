@@ -62,7 +62,7 @@ HELP = """
 | `1` … `9` `.` | while presenting: another layout; a black screen |
 | `/` | search operators and tensors |
 | `Esc` | take the selection away |
-| `s` `c` | set this plan aside to compare with; swap it with that one |
+| `s` `c` | set this plan aside to compare with (**⇄ compare** opens how they differ); swap both |
 | `b` | cut the network at the selected operator, or no more (divide and conquer) |
 | `k` `o` | wish that the selected tensor stays on chip; that it is off chip between its uses |
 | `w` | what if: wishes, what they cost, which is in the way |
@@ -81,7 +81,9 @@ Words with a dotted underline tell what they mean: rest the pointer on one, or g
   dotted frame to close it. The dashed ring is the cursor. ✂ is where divide and conquer cuts.
 * **Address map**: a rectangle is a tensor on chip; its width is the time it stays, its height its
   bytes, **its place up and down is its address**. ▲ leaves the chip and comes back at ▼. Tap one to
-  select it and to bring the cursor there.
+  select it and to bring the cursor there. **time** has seconds across instead of steps, as it is
+  anyway where groups of tiles make steps mislead. Under a long plan: drag over the grey strip to
+  see a part of it.
 * **Occupancy**: bytes held in each step; the dashed line is the budget.
   A drag over steps tells what moves, waits and peaks in them.
 * **Timeline**: what each engine does; hatched is waiting, hover tells for what.

@@ -55,6 +55,17 @@ class Pins(SessionPart):
         self.keep(work.shown, work.shown_for)
         self.models.look.panel = "compare"
 
+    def compare(self) -> None:
+        """Open what differs from a plan set aside, which is the one on screen where none is; or
+        close it."""
+        look = self.models.look
+        if look.comparing:
+            look.comparing = False
+            return
+        if self.models.work.pinned is None:
+            self.pin()
+        look.param.update(comparing=True, split=True)
+
     def keep(self, shown: Shown, fields: Mapping[str, Any], name: str = "") -> None:
         """Put a plan on the shelf, dropping the oldest if it is full, and compare with it."""
         work = self.models.work

@@ -9,8 +9,8 @@ from tests.ui.conftest import VIT, Go
 
 def test_two_plans_are_compared_in_table_graph_and_views(go: Go) -> None:
     page = go(VIT)
-    page.keyboard.press("s")
     page.locator(".open-compare button").click()
+    expect(page.locator(".comparison .asked")).to_contain_text("This plan is set aside.")
     expect(page.locator(".comparison .keep-plan button")).to_be_in_viewport()
     panel = page.locator(".comparison")
     expect(panel.locator(".shelf select")).to_have_value("cosma, 738.8 KiB")
@@ -26,7 +26,6 @@ def test_two_plans_are_compared_in_table_graph_and_views(go: Go) -> None:
     panel.locator(".graph-differences button").click()
     legend = page.locator(".legend span", has_text="△ spilled in the pinned only")
     expect(legend.first).to_be_visible()
-    panel.locator(".split button").nth(1).click()
     expect(page.locator(".split-title")).to_contain_text("Pinned: cosma, 738.8 KiB")
     with page.expect_download() as saved:
         panel.locator(".differences-csv").locator("a, button").first.click()

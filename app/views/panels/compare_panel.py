@@ -263,6 +263,8 @@ def asked_html(session: Session) -> str:
     if allocations(work.shown, work.pinned):
         both = escape(work.pinned.plan.planner), escape(work.shown.plan.planner)
         return f"The same tensors, live in the same steps: by {both[0]} → by {both[1]}."
+    if work.shown is work.pinned:
+        return "This plan is set aside. Choose another model, machine, budget or planner above."
     lines = [", ".join(told) or "Both were asked the same."]
     machines = called(work.pinned.plan.machine), called(work.shown.plan.machine)
     if machines[0] != machines[1]:

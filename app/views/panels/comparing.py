@@ -22,7 +22,7 @@ from app.model.options import word
 from app.model.state import tensor_selection
 from app.model.units import joules_text, seconds_text
 from app.session.session import Session
-from app.widgets.buttons import button, to_the_left
+from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.marks import MARKS
@@ -45,9 +45,6 @@ class ComparePanel(pn.viewable.Viewer):
         self.pin = button("Pin this plan  (s)", "pin", session.pins.pin)
         self.swap = button("Swap  (c)", "swap", session.pins.swap)
         self.drop = button("Let go", "unpin", session.pins.unpin)
-        self.open = button("⤢", "open-compare", self._open)
-        about = "all of the comparison: shelf, table, both plans' views"
-        self.open.description = to_the_left(about)
         self.title = pn.pane.HTML(
             "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
         )
@@ -61,9 +58,6 @@ class ComparePanel(pn.viewable.Viewer):
         follow(session.work, ["shown", "pinned"], lambda: self._show())
         follow(session.look, "aligned", lambda: self._show())
         self._show()
-
-    def _open(self) -> None:
-        self.session.look.comparing = True
 
     def _show(self) -> None:
         work = self.session.work
@@ -83,7 +77,7 @@ class ComparePanel(pn.viewable.Viewer):
     def __panel__(self) -> pn.Column:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         return pn.Column(
-            seen(pn.Row, self.pin, self.swap, self.drop, self.open, **wide),
+            seen(pn.Row, self.pin, self.swap, self.drop, **wide),
             self.title,
             self.rows,
             **wide,

@@ -81,9 +81,11 @@ class TeachingBar(pn.viewable.Viewer):
         about = "next step in which something moves on or off chip: n"
         self.bar.add("next-event", "⇥ next move", about, None)
         self.bar.add("play", PLAY, "move on by itself: space", session.teaching.play)
+        about = "set this plan aside, and see what another one does otherwise"
+        self.bar.add("open-compare", "⇄ compare", about, session.pins.compare, down=False)
         about = "the views fill the screen, in large words, for a hall: p"
         self.bar.add("present-usual", "⤢ present", about, None, down=False)
-        follow(session.look, ["playing", "presenting"], lambda: self._show())
+        follow(session.look, ["playing", "presenting", "comparing"], lambda: self._show())
         self._show()
 
     def _played(self, playing: bool) -> None:
@@ -94,6 +96,7 @@ class TeachingBar(pn.viewable.Viewer):
         self.player.playing = look.playing
         self.pace.visible = bool(look.presenting)
         self.bar.look("play", label=PAUSE if look.playing else PLAY)
+        self.bar.look("open-compare", down=look.comparing)
         self.bar.look("present-usual", down=bool(look.presenting))
 
     def __panel__(self) -> pn.Row:
