@@ -2,10 +2,11 @@
 
     python benchmarks/pictures.py after [--checkout OTHER] [--only first,fusion]
     python benchmarks/pictures.py after --beside before
+    python benchmarks/pictures.py docs --docs
 
 Each state of `STATES` is opened in Chromium with a server of its own, of this checkout or of
 another, and kept as `after/STATE-THEME-SIZE.png`. `--beside` takes none: of two folders it makes
-sheets, what a state was above what it is, in every size.
+sheets, what a state was above what it is, in every size. `--docs` writes those of README and docs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from explorer_parts.browser import chromium
@@ -95,6 +97,21 @@ STATES = [
 ]
 
 
+def more_memory(page: Page) -> None:
+    """What more memory buys, once all planners have answered."""
+    page.locator(".all-planners button").click()
+    page.locator(".planners .buys tr.tap").nth(3).wait_for(timeout=2 * PATIENCE_MS)
+    page.locator(".planners .sweep-stop").wait_for(state="hidden", timeout=4 * PATIENCE_MS)
+
+
+OF_DOCS = {
+    "explorer.png": (State("first", ""), (1280, 720)),
+    "pictures/more.png": (State("more", "", more_memory), (1280, 720)),
+    **{f"pictures/{s.name}.png": (s, (1280, 1000)) for s in STATES[2:5]},
+}
+"""Files under `docs`, of which state each is, and in which window."""
+
+
 def calm(page: Page) -> None:
     """Wait until the page has drawn."""
     page.wait_for_timeout(CALM_MS)
@@ -120,6 +137,31 @@ def shots(page: Page, state: State, theme: str) -> Iterator[tuple[str, bytes]]:
         yield f"{state.name}-paper", page.screenshot(full_page=True)
 
 
+def open_state(page: Page, address: str, state: State, theme: str) -> None:
+    """Open the page in a state, once what it plans is there."""
+    joint = "&" if state.query else "?"
+    page.goto(f"{address}{state.query}{joint}theme={theme}")
+    page.locator(".card.name").first.wait_for(timeout=PATIENCE_MS)
+    calm(page)
+    busy = page.get_by_text("Planning ", exact=False).first
+    busy.wait_for(state="hidden", timeout=PATIENCE_MS)
+    calm(page)
+    state.act(page)
+
+
+def take_docs(folder: Path, checkout: Path) -> None:
+    """Write the pictures of README and docs."""
+    with Server(root=checkout) as server, chromium() as context:
+        for file, (state, (width, height)) in OF_DOCS.items():
+            page = context.new_page()
+            page.set_viewport_size({"width": width, "height": height})
+            open_state(page, server.address, state, "default")
+            calm(page)
+            picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
+            picture.quantize(256).save(folder / file, optimize=True)
+            page.close()
+
+
 def take(folder: Path, checkout: Path, only: set[str]) -> int:
     """Keep pictures of all states, and say which could not be reached."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -129,15 +171,8 @@ def take(folder: Path, checkout: Path, only: set[str]) -> int:
             for theme in THEMES if not only or state.name in only else ():
                 page = context.new_page()
                 page.set_viewport_size({"width": 1280, "height": 720})
-                joint = "&" if state.query else "?"
                 try:
-                    page.goto(f"{server.address}{state.query}{joint}theme={theme}")
-                    page.locator(".card.name").first.wait_for(timeout=PATIENCE_MS)
-                    calm(page)
-                    busy = page.get_by_text("Planning ", exact=False).first
-                    busy.wait_for(state="hidden", timeout=PATIENCE_MS)
-                    calm(page)
-                    state.act(page)
+                    open_state(page, server.address, state, theme)
                 except Error as error:
                     failed += 1
                     print(f"{state.name}, {theme}: {str(error).splitlines()[0]}", flush=True)
@@ -176,7 +211,11 @@ def main() -> int:
     ask.add_argument("--checkout", type=Path, default=ROOT, help="of which pictures are taken")
     ask.add_argument("--only", default="", help="names of states, comma separated")
     ask.add_argument("--beside", type=Path, help="another folder, of what was before")
+    ask.add_argument("--docs", action="store_true", help="the pictures that the docs show")
     asked = ask.parse_args()
+    if asked.docs:
+        take_docs(asked.folder, asked.checkout.resolve())
+        return 0
     if asked.beside is None:
         only = set(filter(None, asked.only.split(",")))
         return 1 if take(asked.folder, asked.checkout.resolve(), only) else 0

@@ -238,11 +238,17 @@ function keep(blob, name) {
 }
 export function render({ model, view }) {
   const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?aecpbgnskowm '];
+  let typed = null;
   const pressed = (at) => at && (at.tabIndex >= 0) && at.tagName !== 'BODY';
   document.addEventListener('keydown', (event) => {
     const at = event.composedPath()[0];
     const typing = at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
     if (typing && event.key === 'Enter') setTimeout(() => at.blur());  // keys are the page's again
+    if (typed && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      type(event);
+      return;
+    }
     const undo = (event.ctrlKey || event.metaKey) && event.key === 'z' && !event.shiftKey;
     if (undo && !typing) {
       event.preventDefault();
@@ -262,7 +268,10 @@ export function render({ model, view }) {
     const detail = { key: event.key, page: view.model.document };
     const moved = new CustomEvent('spillway-key', { detail, cancelable: true });
     if (!document.dispatchEvent(moved)) return;  // the cursor has moved
-    if (event.key === '/') search(20);
+    if (event.key === '/') {
+      typed = { text: '', entered: false };
+      search(50);
+    }
     else model.send_msg({ key: event.key });
   });
   document.addEventListener('click', (event) => {  // what a tap hides keeps its words on screen
@@ -274,22 +283,41 @@ export function render({ model, view }) {
     const at = event.composedPath()[0];
     if (at && at.tagName === 'INPUT' && at.type === 'text') at.select();
   });
-  function search(times) {  // the field is beside the graph, which comes when it is wanted
-    if (focusSearch(document) || !times) return;
-    document.dispatchEvent(new CustomEvent('spillway-want', { detail: 'graph' }));
-    setTimeout(search, 100, times - 1);
+  // The field is beside the graph, which comes when it is wanted; what is typed meanwhile is its.
+  function search(times) {
+    if (!typed) return;
+    const input = focusSearch(document);
+    if (!input && times) {
+      document.dispatchEvent(new CustomEvent('spillway-want', { detail: 'graph' }));
+      setTimeout(search, 100, times - 1);
+      return;
+    }
+    const { text, entered } = typed;
+    typed = null;
+    if (!input || !text) return;
+    input.value = text;
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+    if (entered) input.dispatchEvent(new Event('change', { bubbles: true }));
+    else input.setSelectionRange(text.length, text.length);
+  }
+  function type({ key }) {
+    if (key.length === 1) typed.text += key;
+    else if (key === 'Backspace') typed.text = typed.text.slice(0, -1);
+    else if (key === 'Enter') typed.entered = true;
+    else if (key === 'Escape') typed = null;
   }
   function focusSearch(root) {
     for (const node of root.querySelectorAll('*')) {
       if (node.shadowRoot) {
         if (node.classList.contains('dag-search')) {
           const input = node.shadowRoot.querySelector('input');
-          if (input) { input.focus(); input.select(); return true; }
+          if (input) { input.focus(); input.select(); return input; }
         }
-        if (focusSearch(node.shadowRoot)) return true;
+        const inner = focusSearch(node.shadowRoot);
+        if (inner) return inner;
       }
     }
-    return false;
+    return null;
   }
   // What is planned is history: Back goes to the plan before. Views are not.
   const fields = ['model', 'machine', 'budget', 'planner'];

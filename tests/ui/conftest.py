@@ -109,6 +109,7 @@ def opened(page: Page, address: str) -> Page:
     is_planned(page)
     page.evaluate(OPEN_SIDEBAR)
     page.locator(".header-button.more button").click()
+    page.evaluate("document.dispatchEvent(new CustomEvent('spillway-want', { detail: 'graph' }))")
     expect(page.locator(".header-button.tour")).to_be_visible()
     return page
 

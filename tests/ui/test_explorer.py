@@ -11,9 +11,21 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.conftest import BANDS, SMALL, VIT, Go, SharedPage, comes_true, models, over_models
+from tests.ui.conftest import (
+    BANDS,
+    SMALL,
+    VIT,
+    WINDOW,
+    Go,
+    SharedPage,
+    comes_true,
+    is_planned,
+    models,
+    over_models,
+    watch,
+)
 
 
 def shows(page: Page, card: str, text: str | re.Pattern[str]) -> None:
@@ -238,8 +250,12 @@ def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(shared_page: SharedP
     shows(page, "extra", re.compile("^0 B"))
 
 
-def test_operators_are_searched_and_help_comes_by_key(go: Go) -> None:
-    page = go(VIT)
+def test_operators_are_searched_and_help_comes_by_key(browser: Browser, server: str) -> None:
+    page = browser.new_page(viewport=WINDOW)
+    wrong = watch(page)
+    page.goto(f"{server}{VIT}")
+    is_planned(page)
+    expect(page.locator(".dag-search")).to_have_count(0)
     page.keyboard.press("/")
     page.keyboard.type("encoder_layer_3")
     page.keyboard.press("Enter")
@@ -247,6 +263,8 @@ def test_operators_are_searched_and_help_comes_by_key(go: Go) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(page.locator("#pn-Modal")).to_contain_text("previous, next step")
+    assert wrong == []
+    page.close()
 
 
 def test_planning_is_cancelled_and_the_best_plan_kept(go: Go) -> None:

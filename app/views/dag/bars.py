@@ -76,6 +76,8 @@ class DagBar(pn.viewable.Viewer):
         session.look.param.watch(lambda *_: self._show_cut(), "selection")
         session.work.param.watch(lambda *_: self._show_cut(), "shown")
         self._show_cut()
+        if session.work.shown:
+            self._show_legend()
         session.work.param.watch(lambda *_: self._show_legend(), "shown")
         session.look.param.watch(lambda *_: self._show_legend(), ["colour", "expanded"])
 
