@@ -20,7 +20,7 @@ class Reveal(Component):
         self.asked += 1
 
     _esm = """
-const BELOW = 52;  // pixels: the line of the cursor stays over whatever is scrolled
+const BELOW = 44;  // pixels: the line of the cursor stays over whatever is scrolled
 
 export function render({ model }) {
   const mark = document.createElement('span');

@@ -84,8 +84,8 @@ body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); 
 BOX = """
 :host(.box) { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: 6px;
   padding: 5px 4px 2px; margin: 0 0 8px 0; }
-:host(.stepper) { position: sticky; top: 0; z-index: 20; padding: 2px 4px;
-  border-radius: 6px 6px 0 0; margin: 0; box-shadow: 0 -10px 0 0 var(--sw-page); }
+:host(.stepper) { position: sticky; top: -8px; z-index: 20; padding: 2px 4px;
+  border-radius: 6px 6px 0 0; margin: 0; }  /* #main has 8px over what is in it */
 :host(.story-box) { border-top: none; border-radius: 0 0 6px 6px; }
 :host([data-presented]) { position: fixed; visibility: visible; z-index: 30; margin: 0;
   left: 6px; width: calc(100vw - 12px); max-width: none; top: var(--sw-top); box-sizing: border-box;
