@@ -13,7 +13,7 @@ import param
 
 from app.model.file_names import file_word
 from app.model.lecture import Lecture
-from app.model.places import ASSETS
+from app.model.places import script
 from app.model.presenter import USUAL
 from app.outputs.handout import handout_html
 from app.session.session import Session
@@ -35,7 +35,7 @@ class LectureRows(Component):
     items = param.List(default=[], doc="Dicts: title, link, note, steps.")
     at = param.Integer(-1, doc="Which of them is on screen.")
 
-    _esm = (ASSETS / "lecture.js").read_text("utf-8")
+    _esm = script("lecture")
     _stylesheets: ClassVar[list[str]] = [
         """
 :host { font: 13px var(--sw-font); color: var(--sw-text); overflow-y: auto; }

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import param
 
+from app.model.places import script
 from app.widgets.rows import Sender
 
 
@@ -17,30 +18,7 @@ class Address(Sender):
     nudge = param.Integer(default=64, doc="Bytes of a nudge.")
     locked = param.Boolean(default=False, doc="Whether it cannot be moved.")
 
-    _esm = """
-export function render({ model }) {
-  const field = document.createElement('input');
-  field.type = 'text';
-  const show = () => {
-    field.value = model.text;
-    field.disabled = model.locked;
-    field.setAttribute('aria-label', `address of ${model.name_of}`);
-    field.title = 'an address such as 0x4000 or 16 KiB, then Enter; ↑ and ↓ nudge by '
-      + `${model.nudge} bytes`;
-  };
-  field.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter') model.send_msg({ key: 'to ' + field.value });
-    else if (event.key === 'ArrowUp') model.send_msg({ key: 'by ' + model.nudge });
-    else if (event.key === 'ArrowDown') model.send_msg({ key: 'by -' + model.nudge });
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  model.on(['text', 'locked', 'name_of', 'nudge'], show);
-  show();
-  return field;
-}
-"""
+    _esm = script("address_field")
     _stylesheets: ClassVar[list[str]] = [
         """
 input { width: 88px; height: 24px; box-sizing: border-box; font: 12px ui-monospace,

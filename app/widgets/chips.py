@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import param
 
+from app.model.places import script
 from app.widgets.rows import Sender
 
 TAKE, PICK, CLEAR = "take ", "pick ", "clear"
@@ -17,32 +18,7 @@ class Chips(Sender):
     names = param.List(default=[], item_type=str, doc="What is written on the chips.")
     removable = param.Boolean(False, doc="Whether each has a cross.")
 
-    _esm = """
-export function render({ model }) {
-  const root = document.createElement('div');
-  function button(text, className, label, key) {
-    const made = document.createElement('button');
-    made.type = 'button'; made.className = className; made.textContent = text;
-    made.setAttribute('aria-label', label); made.title = label;
-    made.onclick = () => model.send_msg({ key });
-    return made;
-  }
-  function draw() {
-    root.replaceChildren(...model.names.map((name) => {
-      const chip = document.createElement('span');
-      chip.className = 'chip';
-      chip.append(button(name, 'name', `show ${name} in the graph`, `pick ${name}`));
-      if (model.removable) chip.append(button('×', 'cross', `no break at ${name}`, `take ${name}`));
-      return chip;
-    }));
-    if (model.removable && model.names.length > 1)
-      root.append(button('remove all', 'all', 'remove all break nodes', 'clear'));
-  }
-  model.on(['names', 'removable'], draw);
-  draw();
-  return root;
-}
-"""
+    _esm = script("chips")
     _stylesheets: ClassVar[list[str]] = [
         """
 :host { font: 11.5px var(--sw-font);

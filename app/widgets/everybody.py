@@ -6,7 +6,7 @@ from functools import cache
 
 import param
 
-from app.model.places import ASSETS
+from app.model.places import ASSETS, script
 from app.widgets.component import flat
 from app.widgets.rows import Sender
 
@@ -17,7 +17,7 @@ class Everybody(Sender):
 
     dark = param.Boolean(default=False, doc="The theme that the figures were made in.")
 
-    _esm = (ASSETS / "names.js").read_text("utf-8")
+    _esm = script("names")
 
 
 @cache
@@ -25,6 +25,6 @@ def everybody() -> dict[str, str]:
     """Variables of the template `page.html`, by name."""
     return {
         "everybody_css": (ASSETS / "everybody.css").read_text("utf-8"),
-        "everybody_js": flat((ASSETS / "everybody.js").read_text("utf-8")),
-        "last_picture_js": flat((ASSETS / "last_picture.js").read_text("utf-8")),
+        "everybody_js": flat(script("everybody")),
+        "last_picture_js": flat(script("last_picture")),
     }

@@ -12,6 +12,7 @@ from typing import Any
 import panel as pn
 import param
 
+from app.model.places import script
 from app.widgets.component import Component
 
 
@@ -21,29 +22,7 @@ class Mark(Component):
     wanted = param.Boolean(default=False, doc="Whether it is near the window, or to be saved.")
     part = param.String(default="", doc="By which name others of the page ask for it.")
 
-    _esm = """
-export function render({ model }) {
-  const mark = document.createElement('span');
-  const want = () => { watch.disconnect(); model.wanted = true; };
-  const near = { rootMargin: '20px', scrollMargin: '20px' };
-  const watch = new IntersectionObserver((seen) => {
-    if (seen.some((entry) => entry.isIntersecting)) want();
-  }, near);
-  requestAnimationFrame(() => watch.observe(mark.getRootNode().host));
-  const gone = new Promise((done) => { model.on('remove', done); });
-  const asked = (event) => { event.detail.parts.push(gone); want(); };
-  const named = ({ detail }) => { if (detail === model.part) want(); };
-  document.addEventListener('spillway-all', asked);
-  document.addEventListener('spillway-want', named);
-  gone.then(() => {
-    watch.disconnect();
-    document.removeEventListener('spillway-all', asked);
-    document.removeEventListener('spillway-want', named);
-    document.dispatchEvent(new CustomEvent('spillway-more'));
-  });
-  return mark;
-}
-"""
+    _esm = script("near")
 
 
 def near(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import param
 
+from app.model.places import script
 from app.widgets.component import Component
 
 
@@ -19,23 +20,4 @@ class Reveal(Component):
         """Bring it into sight, as soon as it is there."""
         self.asked += 1
 
-    _esm = """
-const BELOW = 44;  // pixels: the line of the cursor stays over whatever is scrolled
-
-export function render({ model }) {
-  const mark = document.createElement('span');
-  mark.tabIndex = -1;
-  const scroll = () => {
-    const panel = mark.getRootNode().host;
-    if (!panel) return;
-    panel.style.scrollMarginTop = `${BELOW}px`;
-    panel.scrollIntoView({ block: 'start' });
-    const { userActivation } = navigator;  // not where a link opens the page with it
-    if (!userActivation || userActivation.hasBeenActive) mark.focus({ preventScroll: true });
-  };
-  const later = () => requestAnimationFrame(() => requestAnimationFrame(scroll));
-  model.on('asked', later);
-  if (model.asked) later();
-  return mark;
-}
-"""
+    _esm = script("reveal")

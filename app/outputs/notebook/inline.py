@@ -25,6 +25,7 @@ from tornado.ioloop import IOLoop
 
 import planners as sp
 from app.model.packing import packed
+from app.model.places import script
 from app.outputs.notebook.asking import checked
 from app.outputs.notebook.pages import styled
 from app.outputs.notebook.replayed import plan_of, replayed, too_long
@@ -36,18 +37,7 @@ FOREIGN = (
     "The explorer is at port {port} of the kernel's machine, and this page comes from another: "
     "forward the port, e.g. ssh -L {port}:localhost:{port}, and run the cell again."
 )
-OPEN = """
-(function (name, address) {
-  const frame = document.getElementById(name), body = document.body;
-  const dark = body.dataset.jpThemeLight === 'false' || body.classList.contains('vscode-dark');
-  const head = frame.previousElementSibling, find = (what) => head.querySelector(what);
-  frame.src = address + (dark ? '&theme=dark' : '');
-  frame.onload = () => { find('.sw-opening').hidden = true; };
-  find('a').href = frame.src;
-  const here = ['localhost', '127.0.0.1', '[::1]', ''].includes(location.hostname);
-  if (location.protocol.startsWith('http') && !here) find('.sw-foreign').hidden = false;
-})
-"""
+OPEN = script("inline_frame")
 _BEGIN: dict[str, Callable[[Session], None]] = {}
 
 

@@ -13,7 +13,7 @@ from app.kinds.step_axis import axis_of
 from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.model.glossary import term
-from app.model.places import ASSETS
+from app.model.places import script
 from app.model.state import moved
 from app.session.session import Session
 from app.session.teaching import spoken_tensors
@@ -55,9 +55,7 @@ class ClientCursor(Component):
     picking = param.Boolean(default=False, doc="Whether a wish waits for a tap on an operator.")
     refused = param.Boolean(default=False, doc="Whether a refused move by hand is on screen.")
 
-    _esm = "".join(
-        (ASSETS / name).read_text("utf-8") for name in ("follow.js", "select.js", "cursor.js")
-    )
+    _esm = script("follow", "select", "cursor")
 
 
 class CursorPages:

@@ -12,6 +12,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, CustomJSHover
 
 from app.kinds.map_rows import Row
+from app.model.places import script
 from app.widgets.glyphs import GlyphLayer, put
 from app.widgets.palette import tooltip
 from planners.core.colours import PLAIN, ROLES, STAYS, STREAMED
@@ -28,19 +29,7 @@ CODED = ("what", "size", "story")
 COLUMNS = (*SIDES, "look", "tensor", *CODED)
 MOVED = ("begin", "end")
 """The own steps of a rectangle that is drawn at other ones."""
-TOLD = """
-const row = special_vars.index, { left, right, bottom, top, begin, end } = source.data;
-if (format === 'word') return words.data.text[value];
-if (format === 'steps')
-  return `steps ${Math.floor((begin || left)[row]) + 1} – ${Math.ceil((end || right)[row])}`;
-const hex = (address) => '0x' + address.toString(16);
-const size = (bytes) => {
-  for (const [unit, factor] of [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]])
-    if (bytes >= factor) return `${Number((bytes / factor).toPrecision(4))} ${unit}`;
-  return `${bytes} B`;
-};
-return `${hex(bottom[row])} – ${hex(top[row])} (${size(bottom[row])})`;
-"""
+TOLD = script("map_told")
 
 
 def map_columns(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, Any]]:

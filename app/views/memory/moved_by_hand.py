@@ -15,6 +15,7 @@ import planners as sp
 from app.model.banks import room_in
 from app.model.checked_plan import Shown
 from app.model.moved_by_hand import alignment_of, at_text, fixed_stays, last_of, why_fixed
+from app.model.places import script
 from app.session.session import Session
 from app.widgets.address_field import Address
 from app.widgets.button_bar import ButtonBar
@@ -30,79 +31,10 @@ STAYS = ("left", "right", "bottom", "top", "first", "last", "fixed", "tensor", "
 SIDES = ("left", "right", "bottom", "top")
 HELD = (*SIDES, "number", "grab", "alpha", "text")
 EXACT = 2**53 - 1  # the largest integer that JavaScript represents exactly
-START = """
-if (!stays.data.left.length) return;
-const d = stays.data;
-let hit = -1;
-for (let i = 0; i < d.left.length; i++)
-  if (d.left[i] <= cb_obj.x && cb_obj.x < d.right[i] && d.bottom[i] <= cb_obj.y
-    && cb_obj.y < d.top[i]) hit = i;
-const h = held.data;
-for (const name in h) h[name] = [];
-for (const name in clash.data) clash.data[name] = [];
-if (hit >= 0) {
-  for (const side of ['left', 'right', 'bottom', 'top', 'number']) h[side] = [d[side][hit]];
-  h.grab = [cb_obj.y - d.bottom[hit]];
-  h.alpha = [d.fixed[hit] ? 0 : 0.35];
-  h.text = [d.fixed[hit] ? 'cannot be moved alone' : ''];
-}
-held.tags = [hit];
-held.change.emit(); clash.change.emit();
-"""
-MOVE = """
-const hit = held.tags.length ? held.tags[0] : -1, d = stays.data, h = held.data;
-if (hit < 0 || !h.left.length || d.fixed[hit]) return;
-const size = d.top[hit] - d.bottom[hit], [align, limit] = rules.tags;
-const near = 7 * (range.end - range.start) / plot.inner_height;
-const beside = [];
-for (let i = 0; i < d.left.length; i++)
-  if (i !== hit && d.number[i] !== d.number[hit] && d.first[i] < d.last[hit]
-    && d.first[hit] < d.last[i]) beside.push(i);
-let at = Math.round((cb_obj.y - h.grab[0]) / align) * align, best = near;
-const edges = [0, Math.floor((limit - size) / align) * align];
-for (const i of beside) edges.push(Math.ceil(d.top[i] / align) * align,
-  Math.floor((d.bottom[i] - size) / align) * align);
-for (const edge of edges) {
-  const far = Math.abs(edge - (cb_obj.y - h.grab[0]));
-  if (edge >= 0 && far < best) { best = far; at = edge; }
-}
-at = Math.max(0, Math.min(at, edges[1]));
-h.bottom[0] = at; h.top[0] = at + size;
-const c = clash.data;
-for (const name in c) c[name] = [];
-let over = '';
-for (const i of beside) {
-  if (d.top[i] <= at || at + size <= d.bottom[i]) continue;
-  c.left.push(Math.max(d.left[i], d.left[hit])); c.right.push(Math.min(d.right[i], d.right[hit]));
-  c.bottom.push(Math.max(d.bottom[i], at)); c.top.push(Math.min(d.top[i], at + size));
-  if (!over) over = 'over ' + d.tensor[i];
-}
-h.alpha[0] = over ? 0.15 : 0.45;
-h.text[0] = d.tensor[hit] + ' → 0x' + at.toString(16) + (over ? ', ' + over : ', free');
-held.change.emit(); clash.change.emit();
-"""
-END = """
-const hit = held.tags.length ? held.tags[0] : -1, h = held.data;
-if (hit < 0 || !h.left.length) return;
-held.tags = [-1];
-const number = h.number[0], offset = h.bottom[0];
-if (stays.data.fixed[hit] || offset === stays.data.bottom[hit]) {
-  for (const name in h) h[name] = [];
-  for (const name in clash.data) clash.data[name] = [];
-  held.change.emit(); clash.change.emit();
-  if (!stays.data.fixed[hit]) return;  // it is where it was; of a fixed one the reason is told
-}
-dropped.data = { number: [number], offset: [offset], at: [Date.now()] };
-"""
-TOOLS = """
-const on = stays.data.left.length > 0;
-for (const tool of plot.toolbar.tools) {
-  if (tool.type === 'HoverTool') tool.active = !on;  // it would lie over what is dragged
-  if (!['PanTool', 'BoxZoomTool'].includes(tool.type)) continue;
-  if (on) { if (tool.active) { tool.active = false; plot.tags = [tool.id]; } }
-  else if (plot.tags.includes(tool.id)) { tool.active = true; plot.tags = []; }
-}
-"""
+START = script("hand_start")
+MOVE = script("hand_move")
+END = script("hand_end")
+TOOLS = script("hand_tools")
 
 
 class HandLayer:

@@ -8,7 +8,7 @@ import param
 
 import planners as sp
 from app.model.lecture import query_of
-from app.model.places import ASSETS
+from app.model.places import script
 from app.session.session import Session
 from app.widgets.component import Component
 
@@ -26,7 +26,7 @@ class DropAnywhere(Component):
         default=WORDS, doc="What is written over the page while a file is dragged."
     )
 
-    _esm = (ASSETS / "drop.js").read_text("utf-8")
+    _esm = script("drop")
 
 
 def drop_anywhere(session: Session) -> DropAnywhere:

@@ -8,7 +8,7 @@ from typing import Any
 import param
 
 from app.kinds.registry import called, kind_of
-from app.model.places import ASSETS
+from app.model.places import script
 from app.model.presenter import LAYOUTS, USUAL
 from app.session.session import Session
 from app.widgets.component import Component
@@ -34,7 +34,7 @@ class Presenter(Component):
     wrong = param.String(default="", doc="What went wrong last; empty: nothing.")
     item = param.Dict(default={}, doc="Of a lecture: number, of, title, note; or empty.")
 
-    _esm = (ASSETS / "presenter.js").read_text("utf-8")
+    _esm = script("presenter")
 
 
 def presenter(session: Session) -> Presenter:

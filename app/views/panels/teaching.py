@@ -5,6 +5,7 @@ from __future__ import annotations
 import panel as pn
 import param
 
+from app.model.places import script
 from app.session.session import Session
 from app.widgets.button_bar import ButtonBar
 from app.widgets.component import Component
@@ -34,30 +35,7 @@ class Player(Component):
     pace = param.Number(default=1.5, doc="Seconds for each step.")
     slider = param.String(default=CURSOR, doc="The slider's name.")
 
-    _esm = """
-export function render({ model }) {
-  let timer = null;
-  const slider = () => Bokeh.documents.map((d) => d.get_model_by_name(model.slider)).find(Boolean);
-  const later = () => { timer = setTimeout(go, 1000 * model.pace); };
-  const go = () => {
-    const cursor = slider();
-    if (!model.playing || !cursor) return;
-    if (cursor.value >= cursor.end) { model.playing = false; return; }
-    cursor.value = Math.round(cursor.value) + 1;
-    later();
-  };
-  const turn = () => {
-    clearTimeout(timer);
-    const cursor = slider();
-    if (!model.playing || !cursor) return;
-    if (cursor.value >= cursor.end) cursor.value = cursor.start;
-    later();
-  };
-  model.on('playing', turn);
-  model.on('remove', () => clearTimeout(timer));
-  return document.createElement('span');
-}
-"""
+    _esm = script("player")
 
 
 class TeachingBar(pn.viewable.Viewer):

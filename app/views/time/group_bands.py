@@ -9,6 +9,7 @@ from bokeh.models import ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
 from app.kinds.kind import Band
+from app.model.places import script
 from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, tooltip
@@ -16,15 +17,7 @@ from planners.core.colours import DARK_INK, ink_on
 
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
 COLUMNS = ("left", "right", "colour", "ink", "name", "who", "line", "dark", "light")
-FIT_NAMES = """
-if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
-const wide = plot.inner_width / (range.end - range.start);
-const data = source.data;
-const fits = (i) => (data.right[i] - data.left[i]) * wide > 6.4 * data.name[i].length + 3;
-for (const ink of ['dark', 'light'])
-  data[ink] = data.name.map((name, i) => data.ink[i] === ink && fits(i) ? name : '');
-source.change.emit();
-"""
+FIT_NAMES = script("group_names")
 
 
 class GroupBands:

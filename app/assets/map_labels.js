@@ -1,0 +1,24 @@
+if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
+const wide = plot.inner_width / (steps.end - steps.start);
+const high = plot.inner_height / (range.end - range.start);
+const { tensor, left, right, bottom, top } = source.data;
+const look = getComputedStyle(document.documentElement);
+const scale = Number(look.getPropertyValue('--sw-scale')) || 1;  // larger while it is presented
+const known = [wide.toPrecision(6), high.toPrecision(6), tensor, scale];
+if (names.fitted && known.every((value, i) => value === names.fitted[i])) return;
+names.fitted = known;  // panning changes no name
+const found = { label_x: [], label_y: [], label: [] };
+for (let i = 0; i < tensor.length; i++) {
+  if ((top[i] - bottom[i]) * high < 13 * scale) continue;
+  const letters = Math.floor(((right[i] - left[i]) * wide - 4) / 6 / scale), name = tensor[i];
+  if (name.length > letters && letters < 4) continue;
+  const tail = (letters - 1) >> 1;  // both ends tell a name from others
+  const text = name.length <= letters ? name
+    : name.slice(0, letters - 1 - tail) + '…' + name.slice(name.length - tail);
+  if (apart && !apart(i, (text.length * 3 + 3) * scale)) continue;
+  found.label_x.push((left[i] + right[i]) / 2);
+  found.label_y.push(apart ? at : (bottom[i] + top[i]) / 2);
+  found.label.push(text);
+}
+Object.assign(names.data, found);  // in place: the server need not hear of it
+names.change.emit();
