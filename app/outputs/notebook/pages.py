@@ -176,7 +176,7 @@ def _sums(shown: Shown) -> str:
     report, trace, claims = shown.report, shown.trace, shown.plan.claims
     rows = [
         ("off-chip traffic", f"{report.traffic_bytes:,} B"),
-        ("compulsory", f"{report.compulsory_bytes:,} B"),
+        ("compulsory", f"{report.compulsory_bytes:,} B ({format_bytes(report.compulsory_bytes)})"),
         ("not compulsory (spill traffic)", f"{report.noncompulsory_bytes:,} B"),
         ("proven bound on what was minimised", f"{claims.bound_bytes:,} B"),
         ("peak", f"{report.peak_bytes:,} B in step {report.peak_step + 1}"),
