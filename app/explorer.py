@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import panel as pn
-from bokeh.events import Tap
-from bokeh.models import CustomJS, Range1d
+from bokeh.models import Range1d
 
 from app.kinds.registry import kind_of
-from app.kinds.step_axis import axis_of
+from app.kinds.step_axis import axis_of, end_of
 from app.model.aligning import warp
 from app.model.glossary import term
 from app.outputs.tables import differences_csv
@@ -40,7 +39,7 @@ from app.views.panels.live_solver import LiveSolver
 from app.views.panels.status import Status
 from app.views.time.step_range import RangeMarks
 from app.views.time.stepper import Stepper
-from app.views.time.timeline import ROOM_AFTER, TimelineView, timeline_title
+from app.views.time.timeline import TimelineView, timeline_title
 from app.widgets.button_bar import ButtonBar, add_alone, alone
 from app.widgets.following import follow
 from app.widgets.later import seen
@@ -60,12 +59,6 @@ from app.widgets.palette import Theme
 from app.widgets.recolour import recolour
 from app.widgets.rows import BarRows, Words
 from app.widgets.style import BOX, LEGEND, PLAIN, TIP
-
-GO_THERE = """
-const { at } = edges.data;
-const step = at.length ? at.findLastIndex((edge) => edge <= cb_obj.x) : Math.floor(cb_obj.x);
-slider.value = Math.max(0, Math.min(slider.end, step));
-"""
 
 
 class Explorer(pn.viewable.Viewer):
@@ -102,10 +95,6 @@ class Explorer(pn.viewable.Viewer):
             lambda: (self.pool.ring, self.pool.bars),
             lambda key: self._choose(key),
         )
-        places = {"slider": self.stepper.slider, "edges": self.map.edges}
-        go = CustomJS(args=places, code=GO_THERE)
-        for plot in (self.map.figure, self.occupancy.figure):
-            plot.js_on_event(Tap, go)
         # A hall sees the map without what is under it: then it has an axis of its own.
         self.map.figure.xaxis.formatter = self.occupancy.figure.xaxis[0].formatter
         self.cards = pn.pane.HTML(
@@ -228,7 +217,7 @@ class Explorer(pn.viewable.Viewer):
         by = self.session.look.aligned
         axis = axis_of(shown, self.session.look.axis, serial=self.session.look.serial)
         last = max(shown.steps, warp(shown, pinned, by)(pinned.steps) if pinned else 0)
-        end = axis(last) if axis.same else axis(last) * ROOM_AFTER
+        end = end_of(axis, last)
         self.map.rows = None  # what it has drawn is of another plan
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
         kind, key = kind_of(shown), self.session.look.memory

@@ -74,6 +74,10 @@ export function render({ model, view }) {
     for (const name of ['times', 'edges', 'where', 'slider']) follow(seen[name], name);
     for (const found of [seen, below])
       for (const name of OUTLINED) follow(found[name], 'outlined');
+    if (seen.map_plot && !followed.has(seen.map_plot)) {
+      followed.add(seen.map_plot);
+      listenToPlaces(seen, goTo);
+    }
     listenToTaps(seen, acts);
     listenToTaps(below, actsBelow);
   }

@@ -7,14 +7,6 @@ export function render({ model }) {
     background: rgba(8, 14, 20, .62); color: #fff; border: 4px dashed #E69F00;
     box-sizing: border-box; pointer-events: none; white-space: pre-line;`;
   let veil = null, away = 0;
-  function within(root, name) {
-    for (const node of root.querySelectorAll('*')) {
-      if (node.classList.contains(name)) return node;
-      const inner = node.shadowRoot && within(node.shadowRoot, name);
-      if (inner) return inner;
-    }
-    return null;
-  }
   const inField = (event) => event.composedPath().some((on) =>
     on.classList && on.classList.contains('filepond--root'));
   const ours = (event) => event.dataTransfer && !inField(event)

@@ -19,6 +19,12 @@ function stepAt(view, x) {
   return edges.length ? edges.findLastIndex((at) => at <= x) : Math.floor(x);
 }
 
+// Taps on what is over steps, or over times, move the cursor there.
+function listenToPlaces(view, goTo) {
+  for (const plot of [view.map_plot, view.held_plot])
+    plot.on_event('tap', (event) => goTo(stepAt(view, event.x)));
+}
+
 // Bring the ring's node into sight.
 function bringIntoSight({ where, dag_range }, step) {
   if (!where || !(step < where.data.x.length)) return;

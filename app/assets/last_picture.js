@@ -23,14 +23,6 @@
   document.addEventListener('spillway-step', ({ detail }) => { if (detail.now) box.remove(); });
 
   // ---- kept when the page is left --------------------------------------------------------------
-  function within(tree, name) {
-    for (const node of tree.querySelectorAll('*')) {
-      if (node.classList.contains(name)) return node;
-      const inner = node.shadowRoot && within(node.shadowRoot, name);
-      if (inner) return inner;
-    }
-    return null;
-  }
   function mapIn(view) {
     return (view.model.css_classes || []).includes('address-map') ? view
       : (view.child_views || []).map(mapIn).find(Boolean);

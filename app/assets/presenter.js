@@ -4,14 +4,6 @@
 const SAY = 0.034, WORDS = 0.024;  // heights of letters in heights of the screen
 const ROOM = 6, TALLEST = 2.5;
 
-function within(root, name) {  // by its class, in whatever shadow tree
-  for (const node of root.querySelectorAll('*')) {
-    if (node.classList.contains(name)) return node;
-    const inner = node.shadowRoot && within(node.shadowRoot, name);
-    if (inner) return inner;
-  }
-  return null;
-}
 const isThere = (node) => node && getComputedStyle(node).display !== 'none';
 
 function viewOf(model) {

@@ -203,8 +203,7 @@
   // ---- listening ---------------------------------------------------------------------------
   function listen() {
     listenToTaps(view, acts);
-    for (const plot of [view.map_plot, view.held_plot])
-      plot.on_event('tap', (event) => goTo(stepAt(view, event.x)));
+    listenToPlaces(view, goTo);
     by('cursor').oninput = (event) => goTo(Number(event.target.value));
     const press = (id, act) => { if (by(id)) by(id).onclick = act; };
     press('before', () => goTo(step - 1));

@@ -333,6 +333,16 @@ class Shown:
     def serial_step_seconds(self) -> tuple[tuple[float, float], ...]:
         return self._seconds(self.serial_trace)
 
+    @cached_property
+    def step_ends(self) -> tuple[float, ...]:
+        """Seconds at which the first step begins and each ends; the last with the program."""
+        return _step_ends(self.step_seconds, self.trace.makespan_s)
+
+    @cached_property
+    def serial_step_ends(self) -> tuple[float, ...]:
+        """The same with nothing overlapped."""
+        return _step_ends(self.serial_step_seconds, self.serial_trace.makespan_s)
+
     def _seconds(self, trace: sp.Trace) -> tuple[tuple[float, float], ...]:
         """The time at which each step starts to compute and the time at which it stops."""
         times = columns_of_intervals(trace.intervals)
@@ -406,3 +416,9 @@ def holes(occupied: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
             free.append((reached, start))
         reached = max(reached, stop)
     return [*free, (reached, size)] if reached < size else free
+
+
+def _step_ends(seconds: Sequence[tuple[float, float]], makespan_s: float) -> tuple[float, ...]:
+    ends = np.maximum.accumulate([0.0, *(stop for _, stop in seconds)])
+    ends[-1] = max(ends[-1], makespan_s)
+    return tuple(ends.tolist())

@@ -26,5 +26,5 @@ def everybody() -> dict[str, str]:
     return {
         "everybody_css": (ASSETS / "everybody.css").read_text("utf-8"),
         "everybody_js": flat(script("everybody")),
-        "last_picture_js": flat(script("last_picture")),
+        "last_picture_js": flat(script("within", "last_picture")),
     }

@@ -11,7 +11,7 @@ from bokeh.plotting import figure
 
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import BUNDLED
-from app.kinds.step_axis import axis_of
+from app.kinds.step_axis import axis_of, end_of
 from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.model.options import weights_in
@@ -26,7 +26,7 @@ from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
 from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
-from app.views.time.timeline import ROOM_AFTER, TimelineView
+from app.views.time.timeline import TimelineView
 from app.widgets.glyphs import Layers
 from app.widgets.palette import Theme
 
@@ -64,7 +64,7 @@ class Figures:
     ) -> None:
         """Fill the figures with a plan as it is viewed."""
         self.axis = axis_of(shown, look.axis, serial=look.serial)
-        end = self.axis(shown.steps) * (1.0 if self.axis.same else ROOM_AFTER)
+        end = end_of(self.axis, shown.steps)
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
         self.dag.show(shown, look.expanded, look.colour, refit=True)
         self.show_memory(shown, look.memory)
@@ -118,7 +118,6 @@ class Figures:
         """The models that the page's script moves, fills and listens to, by the names in the
         script."""
         models = handles(self.dag, self.map, self.occupancy, self.timeline)
-        models |= {"map_plot": self.map.figure, "held_plot": self.occupancy.figure}
         if shown.pool is not None:
             models |= pool_handles(self.ring, self.bars)
         return models

@@ -155,7 +155,7 @@ class CursorPages:
         if shown is None:
             return
         steps = steps_around(shown.steps, look.step if at is None else at, most)
-        axis = axis_of(shown, look.axis, serial=look.serial)
+        axis = axis_of(shown, look.axis, serial=look.serial) if shown.pool else Warp()
         ring = self.pool()[0] if shown.pool else None
         film = film_of(shown, steps, axis, self.mark, ring)
         pages = step_pages(shown, steps, (look.memory, look.unit), film.to_json())

@@ -17,6 +17,8 @@ def handles(
 ) -> dict[str, Model]:
     """Of the views that every plan has."""
     return {
+        "map_plot": memory.figure,
+        "held_plot": occupancy.figure,
         "map_band": memory.cursor,
         "held_band": occupancy.cursor,
         "time_band": lanes.cursor,

@@ -14,13 +14,14 @@ import panel as pn
 from bokeh.models import Range1d
 
 from app.kinds.registry import kind_of
+from app.kinds.step_axis import ROOM_AFTER
 from app.model.aligning import Warp, warp
 from app.model.banks import room_in
 from app.model.checked_plan import Shown
 from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
-from app.views.time.timeline import ROOM_AFTER, TimelineView
+from app.views.time.timeline import TimelineView
 from app.widgets.following import follow
 from app.widgets.palette import Theme
 from app.widgets.style import BOX, TEXT

@@ -26,7 +26,7 @@ class DropAnywhere(Component):
         default=WORDS, doc="What is written over the page while a file is dragged."
     )
 
-    _esm = script("drop")
+    _esm = script("within", "drop")
 
 
 def drop_anywhere(session: Session) -> DropAnywhere:

@@ -34,7 +34,7 @@ class Presenter(Component):
     wrong = param.String(default="", doc="What went wrong last; empty: nothing.")
     item = param.Dict(default={}, doc="Of a lecture: number, of, title, note; or empty.")
 
-    _esm = script("presenter")
+    _esm = script("within", "presenter")
 
 
 def presenter(session: Session) -> Presenter:

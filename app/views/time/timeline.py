@@ -30,6 +30,7 @@ from app.kinds.bars_of_time import (
 )
 from app.kinds.bound_bars import HATCHES
 from app.kinds.registry import kind_of
+from app.kinds.step_axis import ROOM_AFTER
 from app.kinds.whole import engines_of
 from app.model.checked_plan import Shown
 from app.model.units import seconds_text
@@ -44,8 +45,6 @@ from app.widgets.palette import Theme, cursor_band, dress, tooltip
 from planners.core.colours import PLAIN
 
 GROUPS = "groups"
-ROOM_AFTER = 1.01
-"""An axis of time ends so much later than the program."""
 ACROSS = 530  # pixels of the time axis, roughly, in a window 1280 wide
 
 

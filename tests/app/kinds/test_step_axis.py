@@ -9,7 +9,7 @@ import pytest
 from bokeh.models import Range1d
 
 from app.kinds.registry import kind_of
-from app.kinds.step_axis import axis_of, is_timed, step_ends
+from app.kinds.step_axis import axis_of, is_timed
 from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.views.memory.address_map import AddressMap
@@ -21,7 +21,7 @@ from app.widgets.palette import LIGHT
 @pytest.mark.parametrize("serial", [False, True])
 def test_a_step_lasts_from_where_the_one_before_ends(drawn: Shown, serial: bool) -> None:
     trace = drawn.serial_trace if serial else drawn.trace
-    ends = step_ends(drawn, serial=serial)
+    ends = drawn.serial_step_ends if serial else drawn.step_ends
     assert (len(ends), ends[0], ends[-1]) == (drawn.steps + 1, 0.0, trace.makespan_s)
     assert all(a <= b for a, b in pairwise(ends))
     last = dict[int, float]()
@@ -35,7 +35,7 @@ def test_nothing_asked_leaves_it_to_the_plan(drawn: Shown, shown: Shown) -> None
     assert not is_timed(shown, "")
     assert is_timed(shown, "time")
     assert not is_timed(drawn, "steps")
-    ends = np.array(step_ends(drawn, serial=False)) / drawn.trace.makespan_s
+    ends = np.array(drawn.step_ends) / drawn.trace.makespan_s
     furthest = max(abs(end - k / drawn.steps) for k, end in enumerate(ends))
     assert is_timed(drawn, "") == (furthest > 0.2)
     assert axis_of(drawn, "steps", serial=False).same
@@ -44,7 +44,7 @@ def test_nothing_asked_leaves_it_to_the_plan(drawn: Shown, shown: Shown) -> None
 def test_a_map_over_time_has_the_same_pieces_elsewhere(drawn: Shown) -> None:
     by_step, by_time = (AddressMap(LIGHT, Range1d(0, 1), most=10**6) for _ in range(2))
     axis, memory = axis_of(drawn, "time", serial=False), drawn.memories[0]
-    ends = step_ends(drawn, serial=False)
+    ends = drawn.step_ends
     by_step.steps.update(start=0, end=drawn.steps)
     by_time.steps.update(start=0, end=ends[-1])
     by_step.show(drawn, memory)
@@ -58,12 +58,12 @@ def test_a_map_over_time_has_the_same_pieces_elsewhere(drawn: Shown) -> None:
         assert list(other[side]) == list(one[side])
     bands = kind_of(drawn).bands(drawn, {})
     assert by_time.groups.source.data["left"] == [ends[band.start_step] for band in bands]
-    assert list(by_time.edges.data["at"]) == ends
+    assert tuple(by_time.edges.data["at"]) == ends
     assert not len(by_step.edges.data["at"])
 
 
 def test_bytes_held_are_over_the_same_times(drawn: Shown) -> None:
-    ends, steps = step_ends(drawn, serial=False), Range1d(0, drawn.trace.makespan_s)
+    ends, steps = drawn.step_ends, Range1d(0, drawn.trace.makespan_s)
     held = Occupancy(LIGHT, steps)
     held.show(drawn, moved=axis_of(drawn, "time", serial=False))
     data = held.source.data
