@@ -160,7 +160,7 @@ class Explorer(pn.viewable.Viewer):
         before = replace(self.theme)
         self.theme.become(theme)
         with pn.io.hold():
-            below = (self.dag, self.dag.overview, self.timeline, self.pareto)
+            below = (self.dag, self.dag.overview, self.timeline, self.pareto, self.brush)
             later = [view.figure for view in below]
             recolour(self.map.figure.document, before, self.theme, later)
             self.map.turn(self.theme)

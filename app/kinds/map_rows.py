@@ -25,6 +25,8 @@ Row = dict[str, Any]
 class MapRows:
     """The map's rectangles of a memory, by the steps that are in sight."""
 
+    strips = False
+
     def __init__(self, shown: Shown, memory: str) -> None:
         self.shown = shown
         every = shown.stay_columns

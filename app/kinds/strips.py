@@ -17,6 +17,7 @@ class Strips:
     """Rows of a map, as `map_rows.MapRows` has those of whole tensors."""
 
     bundled = False
+    strips = True
     bundles: Sequence[Row] = ()
     densest = 0
 

@@ -20,7 +20,6 @@ from bokeh.plotting import figure
 from app.kinds.map_rows import map_marks
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import MOST, DrawnRows, Pieces, RowsInSight
-from app.kinds.strips import Strips
 from app.model.aligning import Warp
 from app.model.checked_plan import Shown
 from app.model.detail import Sight
@@ -256,7 +255,7 @@ class AddressMap:
 
     def _edge(self, rows: RowsInSight, sight: Sight) -> None:
         """Set the outlines for what is in sight; what is merged has none."""
-        strips = rows.merged or isinstance(rows.pieces, Strips)
+        strips = rows.merged or rows.pieces.strips
         alpha = edge_alpha(rows.count(sight), strips)
         for rect in self.rects:
             rect.look(line_alpha=alpha)

@@ -23,6 +23,7 @@ class MovedRows:
     def __init__(self, there: Pieces, moved: Warp) -> None:
         self.there, self.moved = there, moved
         self.bundled, self.densest, self.looks = there.bundled, there.densest, there.looks
+        self.strips = there.strips
 
     def count(self, start: float, stop: float) -> int:
         """How many pieces there are in a window."""

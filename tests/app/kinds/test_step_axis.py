@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from bokeh.document import Document
 from bokeh.models import Range1d
 
+from app.explorer import Explorer
+from app.kinds.map_rows import row_of
 from app.kinds.registry import kind_of
 from app.kinds.step_axis import axis_of, is_timed
+from app.kinds.strips import Strips
 from app.model.aligning import Warp
 from app.model.checked_plan import Shown
+from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.brush import LONG, Brush, highest_of
 from app.views.memory.occupancy import Occupancy
-from app.widgets.palette import LIGHT
+from app.widgets.palette import DARK, LIGHT
 
 
 @pytest.mark.parametrize("serial", [False, True])
@@ -94,3 +100,22 @@ def test_a_long_plan_has_a_brush(drawn: Shown, shown: Shown) -> None:
             assert max(brush.held.data["top"]) == max(each.report.occupancy)
             assert brush.held.data["right"][-1] == brush.x_range.end == each.steps
     assert highest_of([1, 5, 2, 2, 7], range(0, 5, 2)) == [5, 2, 7]
+
+
+@pytest.mark.parametrize("moved", [Warp(), Warp((0.0, 9.0), (0.0, 3.0))])
+def test_strips_have_no_lines_wherever_they_are(moved: Warp) -> None:
+    view = AddressMap(LIGHT, Range1d(0, 9))
+    view.y_range.end, view.moved = 20, moved
+    view.open(Strips([row_of((2, 4), (7, 9), "loaded", "x")]))
+    drawn = [layer for layer in view.rects if layer.has_rows]
+    assert drawn
+    assert [layer.renderer.glyph.line_alpha for layer in drawn] == [0.0]
+
+
+def test_a_brush_turns_with_the_page_while_it_is_not_there() -> None:
+    theme = replace(LIGHT)
+    explorer = Explorer(Session(None), theme)  # type: ignore[arg-type]
+    assert explorer.brush.figure.document is None
+    Document().add_root(explorer.map.figure)
+    explorer.turn(DARK)
+    assert explorer.brush.tool.overlay.fill_color == DARK.accent
