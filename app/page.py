@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -11,6 +12,7 @@ from html import escape
 from typing import Any
 
 import panel as pn
+from bokeh.util.warnings import BokehUserWarning
 from panel.io.resources import LOCAL_DIST
 from panel.theme.fast import Fast
 
@@ -41,6 +43,9 @@ from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
 from app.widgets.taken_apart import take_apart
 from planners.core.garbage import no_collection
+
+# Events of a model that was added later say from a browser all that the model is, once.
+warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
 
 MORE = "More …"
 POLL_MS = 50
