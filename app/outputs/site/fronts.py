@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bokeh.embed import components
 from bokeh.model import Model
 from bokeh.model.util import collect_models
 
@@ -14,7 +13,7 @@ from app.model.pareto import indexed
 from app.outputs.site.made import PLANNED, SitePlan, page_of
 from app.outputs.site.texts import site_page
 from app.outputs.standalone.dressing import colours_of, differing
-from app.outputs.standalone.write import unwarned
+from app.outputs.standalone.write import embedded
 from app.views.fronts.pareto import Pareto
 from app.widgets.glyphs import Layers
 from app.widgets.palette import DARK, LIGHT, Theme
@@ -34,8 +33,7 @@ def network_page(network: str, made: Sequence[SitePlan], shown: Shown | None) ->
     points = indexed(found, found[0]["problem"])
     light, dark = (_views(theme, points, shown) for theme in (LIGHT, DARK))
     figures = {metric: view.figure for metric, view in light.items()}
-    with unwarned():
-        script, places = components(figures, wrap_script=False)
+    script, places = embedded(figures)
     data = {
         "pages": [page_of(item.cell) for item in planned],
         "sources": [s.id for view in light.values() for s in view.sources if len(s.data["x"])],

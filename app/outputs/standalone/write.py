@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from bokeh.document import Document
 from bokeh.embed import components
+from bokeh.model import Model
 
 import planners as sp
 from app.kinds.bundles import checked_bundled, is_bundled
@@ -115,9 +117,7 @@ def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
         lambda share: said("telling every step", 0.3 + 0.5 * share),
     )  # fmt: skip
     said("writing the page", 0.8)
-    with unwarned():
-        roots = figures.roots(shown, seen.points, seen.fronts)
-        script, places = components(roots, wrap_script=False)
+    script, places = embedded(figures.roots(shown, seen.points, seen.fronts))
     if not plan:
         left_out.append("The plan's own JSON, which is too large: save it from the explorer.")
     problem = ProblemFields(**(seen.fields or problem_of(shown.plan)))
@@ -135,8 +135,22 @@ def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
     )
 
 
+def embedded(figures: Mapping[str, Model]) -> tuple[str, dict[str, str]]:
+    """A script that draws figures, and the place of each in a page.
+
+    In a document of their own: Bokeh would begin from its current one, which after an error in any
+    session's callback is that session's, even once it has ended.
+    """
+    document = Document()
+    for figure in figures.values():
+        document.add_root(figure)
+    with _unwarned():
+        script, places = components(dict(figures), wrap_script=False)
+    return script, places
+
+
 @contextmanager
-def unwarned() -> Iterator[None]:
+def _unwarned() -> Iterator[None]:
     """Bokeh warns that Python will not receive taps: the page's own script does."""
 
     def other(record: logging.LogRecord) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bokeh.document import Document
+from bokeh.io.doc import _PATCHED_CURDOCS, curdoc, patch_curdoc
 from bokeh.model.util import collect_models
 
 import planners as sp
@@ -133,6 +136,19 @@ def test_no_name_becomes_html(page: str) -> None:
     # What the figures hold is text for a parser of their own: no sign of HTML is left in it.
     figures = page[page.index("const docs_json") : page.index("const render_items")]
     assert "<" not in figures.replace("const docs_json", "")
+
+
+def test_a_page_is_written_after_a_session_that_ended_in_an_error() -> None:
+    """Bokeh's current document is that session's from then on."""
+    document = Document()
+    with suppress(ZeroDivisionError), patch_curdoc(document):
+        raise ZeroDivisionError
+    document.callbacks.destroy()
+    try:
+        assert curdoc() is document
+        assert page_html(seen("cosma"))
+    finally:
+        _PATCHED_CURDOCS.clear()
 
 
 def test_json_in_a_script_reads_back() -> None:
