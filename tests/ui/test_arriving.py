@@ -61,6 +61,7 @@ def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
     expect(coming.locator("img")).to_have_attribute("src", re.compile("^data:image/"))
     is_planned(page)
     expect(coming).to_have_count(0)
+    shared_page.close()  # What journeys have opened on it is closed anew.
 
 
 def test_the_five_minutes_of_the_readme_without_a_mouse(go: Go) -> None:
