@@ -1,8 +1,11 @@
 """Seconds and bytes of the explorer, with a server and a browser of its own.
 
-    python benchmarks/explorer.py [--quick] [--only paint,moves] [--json FILE]
+    python benchmarks/explorer.py [--quick] [--only costs,moves] [--before ROOT]
+        [--json FILE]
 
-Parts: `paint` (first paint of a warm server, beside that of a bare page with one plot), `visitors`
+Parts: `costs` (one page until nothing happens any more: the server's processor, the browser's,
+bytes, models; beside a bare page and, with `--before ROOT`, beside another checkout's, in turns),
+`paint` (first paint of a warm server, beside that of a bare page with one plot), `visitors`
 (what a page costs the server), `moves` (cursor and selection), `steps` (arrow keys through a plan
 of each planner and taps on its rows, with and without the server), `budgets` (from a typed budget
 to its plan, by planner), `sessions` (20 visitors at once), `memory` (the server after 50 plans of
@@ -25,16 +28,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from explorer_parts.browser import Followed, Screen, chromium
+from explorer_parts.costs import Cost, cost_of
 from explorer_parts.graphs import many_rectangles
 from explorer_parts.server import Server
 from explorer_parts.visitors import Visitor
 from nas_like import nas_like_of
+from playwright.sync_api import sync_playwright
 
 PLANNERS = {
     "cosma": ("vit_b_16", ("760 KiB", "800 KiB", "850 KiB")),
@@ -83,10 +88,10 @@ class Figure:
 
 
 class Bench:
-    """Parts add figures; each is printed as soon as it is known."""
+    """Parts add figures; each is printed as soon as it is known. `before`: another checkout."""
 
-    def __init__(self, server: Server, quick: bool) -> None:
-        self.server, self.quick = server, quick
+    def __init__(self, server: Server, quick: bool, before: Path | None) -> None:
+        self.server, self.quick, self.before = server, quick, before
         self.figures: list[Figure] = []
 
     def add(self, part: str, name: str, values: Iterable[float], unit: str = "ms") -> None:
@@ -100,6 +105,28 @@ class Bench:
 
     def repeats(self, many: int) -> int:
         return max(2, many // 3) if self.quick else many
+
+
+def costs(bench: Bench) -> None:
+    """A page of each in turn, so that what else the machine does falls on all."""
+    with ExitStack() as stack:
+        servers = {"bare": stack.enter_context(Server(BARE)), "now": bench.server}
+        if bench.before:
+            servers["before"] = stack.enter_context(Server(root=bench.before))
+        playwright = stack.enter_context(sync_playwright())
+        for server in servers.values():
+            cost_of(playwright, server)  # what is made once a server is there
+        found: dict[str, list[Cost]] = {name: [] for name in servers}
+        for _ in range(bench.repeats(9)):
+            for name, server in servers.items():
+                found[name].append(cost_of(playwright, server))
+    for what in fields(Cost):
+        known = {name: [getattr(cost, what.name) for cost in found[name]] for name in found}
+        for name, values in known.items():
+            bench.add("costs", f"{what.name}, {name}", values, "")
+        for other in [name for name in known if name != "now"]:
+            pairs = zip(known["now"], known[other], strict=True)
+            bench.add("costs", f"{what.name}, now over {other}", [a / b for a, b in pairs], "times")
 
 
 def paint(bench: Bench) -> None:
@@ -319,7 +346,7 @@ def driven(bench: Bench, screen: Screen, name: str) -> None:
     bench.add("detail", f"{name}: →, all views", press)
 
 
-EVERY = (paint, visitors, moves, steps, budgets, sessions, memory, detail)
+EVERY = (costs, paint, visitors, moves, steps, budgets, sessions, memory, detail)
 PARTS = {part.__name__: part for part in EVERY}
 
 
@@ -329,12 +356,13 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer repeats, fewer visitors")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
+    parser.add_argument("--before", type=Path, help="a checkout to hold this one against")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     given = parser.parse_args()
     chosen = [PARTS[name] for name in given.only.split(",")]
     with ExitStack() as stack:
         server = stack.enter_context(Server())
-        bench = Bench(server, given.quick)
+        bench = Bench(server, given.quick, given.before)
         print(f"{os.cpu_count()} cores; load: processes that want one, in the last minute\n")
         print("| part | what | median | worst | of | load |\n|---|---|--:|--:|--:|--:|")
         for part in chosen:

@@ -1,4 +1,4 @@
-export function render({ model, el }) {
+export function render({ model }) {
   const root = document.createElement('div');
   const make = (tag, text, cls) => {
     const node = document.createElement(tag);

@@ -8,7 +8,7 @@
   function kept() {
     try {
       const last = JSON.parse(localStorage.getItem(KEY));
-      return last && /^data:image\//.test(last.picture) && last.theme === root.dataset.theme
+      return last && last.picture.startsWith('data:image/') && last.theme === root.dataset.theme
         ? last : null;
     } catch {
       return null;  // nothing may be kept here, or it is of another version

@@ -9,9 +9,9 @@ export function render({ model, view }) {
     if (at && !/[A-Za-z]{2}/.test(seen) && about && typeof about === 'string')
       at.setAttribute('aria-label', about);
     if (at && at.type === 'checkbox') at.setAttribute('aria-label', seen || words);
-    if (/Slider$/.test(model.type) && view.slider_el)
+    if (model.type.endsWith('Slider') && view.slider_el)
       view.slider_el.querySelector('.noUi-handle').setAttribute('aria-label', words || 'step');
-    if (/RadioButtonGroup$/.test(model.type) && view.shadow_el) {
+    if (model.type.endsWith('RadioButtonGroup') && view.shadow_el) {
       const group = view.shadow_el.querySelector('.bk-btn-group');
       if (group) group.setAttribute('aria-label', words.replace(/^switch$/, '') || 'choice');
     }

@@ -6,11 +6,6 @@ const ROOM = 6, TALLEST = 2.5;
 
 const isThere = (node) => node && getComputedStyle(node).display !== 'none';
 
-function viewOf(model) {
-  const search = (view) => (view.model === model ? view
-    : (view.child_views || []).map(search).find(Boolean));
-  return Bokeh.index.roots.map(search).find(Boolean);
-}
 function figuresIn(view) {
   if (view.model.type === 'Figure') return [view];
   return (view.child_views || []).flatMap(figuresIn);

@@ -1,7 +1,7 @@
 'use strict';
 // Two plans of a network: what differs in numbers and tensors, and both pages with one cursor.
 (() => {
-  const { site, el, up, open, words, say, cellsOf, nameOf, chooser, link, tour } = window.spillway;
+  const { site, el, up, words, say, nameOf, chooser, link, tour } = window.spillway;
   const main = document.getElementById('main');
   const KINDS = ['spilled in the first only', 'spilled in the second only', 'only in the first',
     'only in the second', 'in other pieces', 'at other steps', 'at another address'];
