@@ -1,4 +1,5 @@
-// Files dropped anywhere on the page go to the field for files; what cannot be taken is said.
+// A file that is dropped goes to the field for files under it, or to that of the sidebar; what cannot
+// be taken is said.
 const WAIT_MS = 30000;
 
 export function render({ model }) {
@@ -7,10 +8,10 @@ export function render({ model }) {
     background: rgba(8, 14, 20, .62); color: #fff; border: 4px dashed #E69F00;
     box-sizing: border-box; pointer-events: none; white-space: pre-line;`;
   let veil = null, away = 0;
-  const inField = (event) => event.composedPath().some((on) =>
-    on.classList && on.classList.contains('filepond--root'));
-  const ours = (event) => event.dataTransfer && !inField(event)
-    && !event.composedPath().some((on) => /^(INPUT|TEXTAREA)$/.test(on.tagName));
+  const fieldUnder = (event) => event.composedPath().find((on) =>
+    on.classList && on.classList.contains('file-field'));
+  const ours = (event) => event.dataTransfer && (fieldUnder(event)
+    || !event.composedPath().some((on) => /^(INPUT|TEXTAREA)$/.test(on.tagName)));
   function hide() {
     clearTimeout(away);
     if (veil) veil.remove();
@@ -19,6 +20,7 @@ export function render({ model }) {
   function over(event) {
     if (!ours(event)) { hide(); return; }
     event.preventDefault();
+    if (fieldUnder(event)) { hide(); return; }
     if (!veil) {
       veil = document.createElement('div');
       veil.className = 'drop-here';
@@ -48,16 +50,18 @@ export function render({ model }) {
       return wrong(`${files.length} files at once: drop one, such as ${files[0].name}.`);
     const data = new DataTransfer();
     data.items.add(files[0]);
-    document.dispatchEvent(new CustomEvent('spillway-want', { detail: 'sidebar' }));
-    hand(data, performance.now() + WAIT_MS);
+    const field = fieldUnder(event);
+    if (!field) document.dispatchEvent(new CustomEvent('spillway-want', { detail: 'sidebar' }));
+    hand(data, performance.now() + WAIT_MS, field);
   }
-  function hand(data, until) {  // to the field, which may be on its way
-    const field = within(document, 'upload');
-    const input = field && field.shadowRoot && field.shadowRoot.querySelector('input[type=file]');
+  function hand(data, until, under) {  // to the field, which may be on its way
+    const upload = under ? null : within(document, 'upload');
+    const field = under || (upload && upload.shadowRoot);
+    const input = field && field.querySelector('input[type=file]');
     if (input) {
       input.files = data.files;
       input.dispatchEvent(new Event('change', { bubbles: true }));
-    } else if (performance.now() < until) setTimeout(hand, 100, data, until);
+    } else if (performance.now() < until) setTimeout(hand, 100, data, until, under);
     else wrong('The field for files did not come: open the sidebar, and drop the file again.');
   }
   const listening = { dragover: over, dragenter: over, drop: dropped };

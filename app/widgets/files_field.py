@@ -7,91 +7,76 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import panel as pn
-import panel.models.file_dropper  # a page knows only models that were imported before it
 import param
 
+from app.model.places import script
 from app.model.settings import UPLOADS
 from app.model.upload_store import LARGEST, NO_ROOM, too_large
 from app.session.session import Session
+from app.widgets.component import Component
 from app.widgets.style import COMPACT
 
-WHAT = "\\A ".join(
-    (
-        "Drop a file anywhere, or browse",
-        "a plan · .pt2 · .onnx · .tflite · .cfg · JSON",
-        "another tool's plan: .pte · .csv · Vela's",
-        "a machine: .toml · times: .csv · a lecture: .json",
-    )
-)
-CHUNK = 4 * 2**20  # the web socket takes messages of 20 MB
-LOOK = """
-.filepond--root { margin: 0; min-height: 34px; font: inherit; font-size: 12px; }
-.filepond--panel-root { background: transparent; border: 1px dashed var(--sw-faint);
-  border-radius: 4px; }
-.filepond--drop-label { color: inherit; }
-.filepond--drop-label label { font-size: 0; padding: 4px; }  /* its words are not ours */
-.filepond--drop-label label::after { font-size: 12px; line-height: 1.35; white-space: pre-line; }
-.filepond--credits, .filepond--file-status { display: none; }  /* "complete" is not "read" */
-"""
-WORDS = """
-.filepond--drop-label.filepond--drop-label {{ min-height: {high}px; }}
-.filepond--drop-label label::after {{ content: "{words}"; }}
-"""
+WHAT = """Drop a file anywhere, or browse
+a plan · .pt2 · .onnx · .tflite · .cfg · JSON
+another tool's plan: .pte · .csv · Vela's
+a machine: .toml · times: .csv
+a lecture: .json"""
+UNREAD = "The browser could not read {}: it was moved, changed or is a folder. Choose it again."
 
-
-_arriving: WeakKeyDictionary[Dropper, int] = WeakKeyDictionary()
+_arriving: WeakKeyDictionary[FileField, int] = WeakKeyDictionary()
 """The bytes that are held of files of which more is to come, for all visitors."""
 
 
-class Dropper(pn.widgets.FileDropper):
+class FileField(Component):
     """A field for one file, which arrives in pieces; no more of it is taken than is allowed."""
+
+    words = param.String(default="", doc="What is written on it.")
+    largest = param.Integer(default=LARGEST, doc="The most bytes that a file may have.")
 
     _rename: ClassVar[dict[str, str | None]] = {"whole": None}
 
     whole = param.Parameter(None, doc="The name of the last file, and its bytes or why not.")
 
-    def _process_event(self, event: Any) -> None:
-        data = event.data
-        if event.event_name == "delete_event":
-            return
-        name = str(data["name"])
-        if data["chunk"] == 1:
-            self._file_buffer = {name: []}
-        elif name not in self._file_buffer:
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self._name, self._parts = "", list[bytes]()
+
+    def _handle_msg(self, data: Any) -> None:
+        name, at, of = str(data["name"]), int(data["at"]), int(data["of"])
+        if at == 0:
+            self._name, self._parts = name, []
+        elif name != self._name or at != len(self._parts):
             return  # The first piece of a file makes it the one that is read.
-        parts = self._file_buffer[name]
-        piece = data["data"]
-        parts.append(piece if isinstance(piece, bytes) else str(piece).encode())
-        size = _arriving[self] = sum(map(len, parts))
-        if size > LARGEST:
-            self._drop()
-            self.whole = (name, too_large(LARGEST))
+        self._parts.append(data["data"])
+        size = _arriving[self] = sum(map(len, self._parts))
+        if int(data["size"]) < 0:
+            self._end(name, UNREAD.format(name))
+        elif max(size, int(data["size"])) > LARGEST:
+            self._end(name, too_large(LARGEST))
         elif sum(_arriving.values()) > UPLOADS.value:
-            self._drop()
-            self.whole = (name, NO_ROOM)
-        elif data["chunk"] == data["total_chunks"]:
-            self._drop()
-            self.whole = (name, b"".join(parts))
+            self._end(name, NO_ROOM)
+        elif len(self._parts) == of:
+            self._end(name, b"".join(self._parts))
+        else:
+            self._send_msg({"taken": len(self._parts)})
 
-    def _drop(self) -> None:
-        self._file_buffer = {}
+    def _end(self, name: str, whole: bytes | str) -> None:
+        self._name, self._parts = "", []
         _arriving.pop(self, None)
+        self._send_msg({"taken": 0})
+        self.whole = (name, whole)
 
-
-def dropper(name: str, words: str, **look: Any) -> Dropper:
-    """A field for one file with `words` on it and the CSS class `name`."""
-    high = 28 + 16 * words.count("\\A")  # as high as its words
-    return Dropper(
-        label="",
-        multiple=False,
-        chunk_size=CHUNK,
-        max_file_size=f"{LARGEST // 10**6}MB",
-        previews=[],
-        layout="compact",
-        css_classes=[name],
-        stylesheets=[LOOK, WORDS.format(high=high, words=words)],
-        **look,
-    )
+    _esm = script("file_field")
+    _stylesheets: ClassVar[list[str]] = [
+        """
+label { display: block; box-sizing: border-box; width: 100%; padding: 6px; border-radius: 4px;
+  border: 1px dashed var(--sw-faint); color: var(--sw-text); font: 12px/1.35 var(--sw-font);
+  text-align: center; white-space: pre-line; cursor: pointer; overflow-wrap: anywhere; }
+label:hover { border-color: var(--sw-text); }
+label:focus-within { outline: 2px solid #56B4E9; outline-offset: -1px; }
+input { position: absolute; width: 1px; height: 1px; opacity: 0; }
+"""
+    ]
 
 
 class FilesField(pn.viewable.Viewer):
@@ -114,11 +99,8 @@ class FilesField(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.upload = dropper(
-            "upload",
-            WHAT,
-            sizing_mode="stretch_width",
-            margin=(2, 8),
+        self.upload = FileField(
+            words=WHAT, css_classes=["upload"], sizing_mode="stretch_width", margin=(2, 8)
         )
         self.upload.param.watch(self._uploaded, "whole")
         self.forget = pn.widgets.Button(

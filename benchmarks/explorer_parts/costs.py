@@ -53,23 +53,25 @@ def cost_of(playwright: Playwright, server: Server) -> Cost:
     browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
     (process,) = _chromium_below(os.getpid())
     page = browser.new_context(viewport={"width": 1280, "height": 720}).new_page()
-    got = 0.0
-
-    def received(event: Any) -> None:
-        nonlocal got
-        got += event.get("encodedDataLength", 0) or len(event["response"]["payloadData"])
-
+    sizes: list[float] = []
     line = page.context.new_cdp_session(page)
     line.send("Network.enable")
-    line.on("Network.loadingFinished", received)
-    line.on("Network.webSocketFrameReceived", received)
+    line.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    line.on(
+        "Network.webSocketFrameReceived",
+        lambda event: sizes.append(len(event["response"]["payloadData"])),
+    )
     own, theirs = server.processor_s(), processor_s(process)
     began = time.monotonic()
     page.goto(server.address)
     last = _at_rest(page, server, process, began)
     models = page.evaluate("Bokeh.documents[0]._all_models.size")
     cost = Cost(
-        server.processor_s() - own, processor_s(process) - theirs, last - began, got / 1024, models
+        server.processor_s() - own,
+        processor_s(process) - theirs,
+        last - began,
+        sum(sizes) / 1024,
+        models,
     )
     browser.close()
     return cost

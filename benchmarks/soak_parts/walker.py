@@ -8,6 +8,7 @@ import json
 import time
 import traceback
 import urllib.request
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,8 +27,8 @@ WORDS = "", "MR", "1.2*MR", "300 KiB", "0", "-1", "NaN", "1e99", "ünïcode <b>"
 KEYS = "ArrowLeft ArrowRight Home End [ ] Escape e w m p c n t ? undo k o b".split() + [" "]
 PRESSED, CHOSEN = "panel.models.widgets.Button", "panel.models.widgets.CustomSelect"
 TYPED, SWITCHED = "panel.models.widgets.TextInput", "panel.models.widgets.RadioButtonGroup"
-SLID, DROPPED = "Slider", "panel.models.file_dropper.FileDropper"
-ACTED_ON = PRESSED, CHOSEN, TYPED, SWITCHED, SLID, DROPPED, "Mark1", "ModelField1", "Browser1"
+SLID, BROUGHT = "Slider", "FileField1"
+ACTED_ON = PRESSED, CHOSEN, TYPED, SWITCHED, SLID, BROUGHT, "Mark1", "ModelField1", "Browser1"
 GONE = "can't resolve reference", "UnknownReferenceError"
 
 
@@ -105,8 +106,8 @@ class Walker(Visitor):
                 return _changed(thing, "value", rng.randint(now["start"], now["end"]))
             case "Mark1":
                 return _changed(thing, "wanted", True)
-            case "panel.models.file_dropper.FileDropper":
-                return _sent("upload_event", [["model", {"id": thing}], ["data", self._file()]])
+            case "FileField1":
+                return self._said(thing, self._file())
             case "ModelField1":
                 return self._said(thing, {"key": rng.choice([*MODELS.split(), "no such", "vit"])})
             case _:
@@ -116,8 +117,8 @@ class Walker(Visitor):
         """A plan of an earlier version, whole, cut short, or none at all."""
         text = self.rng.choice(_plans()) if self.rng.random() < 0.7 else "{" * 1000
         text = text[: self.rng.choice([len(text), len(text), len(text) // 2])]
-        data = {"name": "plan.json", "chunk": 1, "total_chunks": 1, "data": text, "mime_type": ""}
-        return {"type": "map", "entries": [list(entry) for entry in data.items()]}
+        packed = {"type": "bytes", "data": b64encode(text.encode()).decode()}
+        return {"name": "plan.json", "at": 0, "of": 1, "size": len(text), "data": packed}
 
     def _said(self, thing: str, said: dict[str, Any]) -> dict[str, Any]:
         owner = self.owners.get(thing, thing)

@@ -46,7 +46,7 @@ def visitor(browser: Browser, own: Server) -> Iterator[SharedPage]:
 
 def test_a_file_that_is_dropped_is_planned_and_a_reload_finds_it(visitor: SharedPage) -> None:
     page = visitor.open(SMALL)
-    field = page.locator(".upload .filepond--root")
+    field = page.locator(".upload .file-field")
     field.scroll_into_view_if_needed()  # it takes what is dropped where it is seen
     page.evaluate(DROP_FILE, [field.element_handle(), "tiny.cfg", CFG.decode()])
     is_on_screen(page, "tiny")

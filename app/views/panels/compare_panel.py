@@ -27,7 +27,7 @@ from app.model.state import ALIGNED, tensor_selection
 from app.session.session import Session
 from app.views.panels.comparing import amount, difference_cells, signed
 from app.widgets.buttons import button
-from app.widgets.files_field import dropper
+from app.widgets.files_field import FileField
 from app.widgets.following import follow
 from app.widgets.legends import switch
 from app.widgets.marks import MARKS
@@ -99,7 +99,7 @@ class Comparison(pn.viewable.Viewer):
         )
         self.called.param.watch(lambda event: pins.rename(event.new), "value")
         words = "Drop a plan here, or browse"
-        self.file = dropper("compare-file", words, width=190, margin=(0, 4))
+        self.file = FileField(words=words, css_classes=["compare-file"], width=190, margin=(0, 4))
         self.file.param.watch(lambda event: self._taken(*event.new), "whole")
         self.head = pn.pane.HTML(
             "", css_classes=["asked"], stylesheets=[TEXT], **{**WIDE, "margin": (2, 6)}

@@ -2,43 +2,57 @@
 
 from __future__ import annotations
 
-from unittest.mock import Mock
-
 import pytest
 
-from app.widgets.files_field import dropper
+from app.model.upload_store import LARGEST
+from app.widgets.files_field import FileField
 
 
-def piece(name: str, number: int, of: int, data: bytes) -> Mock:
-    event = Mock(event_name="upload_event")
-    event.data = {"name": name, "chunk": number, "total_chunks": of, "data": data}
-    return event
+def send(field: FileField, name: str, at: int, of: int, data: bytes, size: int = 0) -> None:
+    field._handle_msg({"name": name, "at": at, "of": of, "size": size, "data": data})
 
 
 def test_pieces_of_files_that_never_began_are_not_held() -> None:
-    field = dropper("upload", "words")
+    field = FileField()
     for number in range(50):
-        field._process_event(piece(f"{number}.onnx", 2, 9, b"x" * 1000))
-    assert not sum(len(part) for parts in field._file_buffer.values() for part in parts)
+        send(field, f"{number}.onnx", 1, 9, b"x" * 1000)
+    assert field._parts == []
     for number in range(50):
-        field._process_event(piece(f"{number}.onnx", 1, 9, b"x" * 1000))
-    assert sum(len(part) for parts in field._file_buffer.values() for part in parts) == 1000
+        send(field, f"{number}.onnx", 0, 9, b"x" * 1000)
+    assert field._parts == [b"x" * 1000]
     assert field.whole is None
-    field._process_event(piece("a.json", 1, 2, b"ab"))
-    field._process_event(piece("a.json", 2, 2, b"cd"))
+    send(field, "a.json", 0, 2, b"ab")
+    send(field, "a.json", 1, 2, b"cd")
     assert field.whole == ("a.json", b"abcd")
+    assert field._parts == []
+
+
+def test_a_piece_counts_once_and_in_its_turn() -> None:
+    field = FileField()
+    for at, data in ((0, b"a"), (2, b"c"), (1, b"b"), (1, b"b"), (2, b"c")):
+        send(field, "a.json", at, 3, data)
+    assert field.whole == ("a.json", b"abc")
+
+
+def test_what_is_too_large_or_unread_is_said_before_it_is_held() -> None:
+    field = FileField()
+    send(field, "a.onnx", 0, 9, b"", size=LARGEST + 1)
+    assert "large" in field.whole[1]
+    send(field, "a.onnx", 0, 9, b"", size=-1)
+    assert "could not read a.onnx" in field.whole[1]
+    assert field._parts == []
 
 
 def test_files_that_still_arrive_are_held_within_what_all_visitors_may_bring(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SPILLWAY_UPLOADS", "2500")
-    fields = [dropper("upload", "words") for _ in range(3)]
+    fields = [FileField() for _ in range(3)]
     for field in fields:
-        field._process_event(piece("a.onnx", 1, 2, b"x" * 1000))
+        send(field, "a.onnx", 0, 2, b"x" * 1000)
     assert "no room" in fields[2].whole[1]
-    assert not fields[2]._file_buffer
-    fields[0]._process_event(piece("a.onnx", 2, 2, b"x"))
+    assert not fields[2]._parts
+    send(fields[0], "a.onnx", 1, 2, b"x")
     assert fields[0].whole == ("a.onnx", b"x" * 1000 + b"x")
-    fields[2]._process_event(piece("b.onnx", 1, 1, b"x" * 1000))
+    send(fields[2], "b.onnx", 0, 1, b"x" * 1000)
     assert fields[2].whole == ("b.onnx", b"x" * 1000)
