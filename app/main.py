@@ -14,7 +14,7 @@ from app.door.hung import hang_door  # noqa: E402
 from app.page import template  # noqa: E402
 from planners.core.garbage import settle  # noqa: E402
 
-pn.extension("filedropper")
+pn.extension()
 settings.perform_document_validation.set_value(False)  # takes a tenth of the first paint
 hang_door()
 settle()

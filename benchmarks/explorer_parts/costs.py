@@ -15,8 +15,8 @@ from explorer_parts.server import Server
 
 QUIET_S = 3.0
 """So long nothing happens, then a page is idle: parts come one after the other."""
-IDLE = 0.05
-"""Share of a core below which a page that polls is one in which nothing happens."""
+IDLE = 0.2
+"""Share of a core below which a page is one in which nothing happens."""
 TICK_S = 0.25
 LONGEST_S = 120.0
 

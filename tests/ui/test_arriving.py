@@ -43,6 +43,15 @@ def tab_to(page: Page, css: str, key: str = "Tab") -> int:
     raise AssertionError(f"{css} is not reached within {MOST} times {key}")
 
 
+FRAMES = """() => new Promise((done) => {
+  const asked = window.requestAnimationFrame;
+  let count = 0;
+  window.requestAnimationFrame = (act) => { count += 1; return asked(act); };
+  setTimeout(() => { window.requestAnimationFrame = asked; done(count); }, 500);
+})"""
+"""How many frames the page asks for in half a second."""
+
+
 def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
     shared_page: SharedPage,
 ) -> None:
@@ -55,6 +64,7 @@ def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
     assert page.locator("canvas").count() >= 5
     assert len(models(page, BANDS)) in (2, 3)  # what is below is made by and by
     assert page.title() == "Spillway"
+    assert any(page.evaluate(FRAMES) == 0 for _ in range(30))  # at rest it asks for none
     page.reload(wait_until="commit")
     coming = page.locator(".coming")
     expect(coming.locator("p")).to_contain_text("Last seen here: mobilenet_v2 needs 1.437 MiB")
