@@ -19,7 +19,6 @@
     root.dataset.theme = dark ? 'dark' : 'default';
     for (const button of document.querySelectorAll('#theme-button'))
       button.setAttribute('aria-pressed', String(dark));
-    if (window.bodyDesign) window.bodyDesign.setLuminance(dark ? 0.1 : 1);
     for (const link of document.querySelectorAll('link[href*="/theme/"]'))
       link.href = link.href.replace(/(default|dark)\.css/, dark ? 'dark.css' : 'default.css');
     document.dispatchEvent(new CustomEvent('spillway-theme', { detail: { dark } }));
@@ -56,7 +55,7 @@
     window.addEventListener('click', (event) => { if (event.target === dialog) close(); });
   }
   document.addEventListener('DOMContentLoaded', () => {
-    setTimeout(() => turn(root.dataset.theme === 'dark'));  // after the template's own
+    turn(root.dataset.theme === 'dark');  // its button is there now
     byId('theme-button').onclick = () => {
       asked = true;
       const dark = root.dataset.theme !== 'dark', url = new URL(location.href);

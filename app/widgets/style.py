@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from app.model.places import ASSETS
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 
 LINK = """
@@ -24,7 +25,7 @@ def variables(theme: Theme) -> str:
 
 def page_css() -> str:
     """Variables that components read in either theme, and the layout of the page."""
-    return f"""
+    return f"""{(ASSETS / "tokens.css").read_text("utf-8")}
 :root {{ {variables(LIGHT)} color-scheme: light; }}
 :root[data-theme=dark] {{ {variables(DARK)} color-scheme: dark; }}
 :root {{ --background-color: var(--sw-page); }}
@@ -32,6 +33,7 @@ html {{ background: var(--sw-page) !important; }}
 body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); }}
 #container {{ height: 100vh; }}
 #header {{ min-height: 40px; height: auto; padding: 0 8px; box-shadow: 2px 2px 10px #0004;
+  background: var(--header-background); color: var(--header-color); z-index: 10;
   --sw-focus: #fff; }}  /* the ring of what is focused, in the buttons' own trees too */
 #header .title {{ font-size: 19px; font-weight: 650; letter-spacing: .3px; margin: 0 0 0 8px;
   line-height: 1.3; }}

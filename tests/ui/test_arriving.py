@@ -157,7 +157,7 @@ def test_a_theme_that_there_is_not_is_the_usual_one(browser: Browser, server: st
     found = {}
     for theme in ("light", "x", "dark"):
         page.goto(f"{server}?theme={theme}")
-        comes_true(page, "window.bodyDesign")
+        page.wait_for_load_state()
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         found[theme] = sum(map(int, re.findall(r"\d+", colour)[:3])) < 3 * 128
     page.close()
