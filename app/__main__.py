@@ -7,7 +7,7 @@ from pathlib import Path
 
 import panel as pn
 
-from app.door.hung import hang_door
+from app.server.install import install_guards
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("--address", default="localhost", help="which interface to listen on")
     parser.add_argument("--no-show", action="store_true", help="do not open a browser")
     given = parser.parse_args()
-    hang_door()
+    install_guards()
     pn.serve(
         {"/": Path(__file__).with_name("main.py")},
         port=given.port,

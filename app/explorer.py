@@ -41,8 +41,9 @@ from app.views.time.step_range import RangeMarks
 from app.views.time.stepper import Stepper
 from app.views.time.timeline import TimelineView, timeline_title
 from app.widgets.button_bar import ButtonBar, add_alone, alone
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
+from app.widgets.lazy_visible import near
 from app.widgets.legends import (
     add_hex,
     add_time,
@@ -54,7 +55,6 @@ from app.widgets.legends import (
     serial_switch,
     timeline_legend,
 )
-from app.widgets.near import near
 from app.widgets.palette import Theme
 from app.widgets.recolour import recolour
 from app.widgets.rows import BarRows, Words

@@ -10,13 +10,13 @@ if root not in sys.path:  # a checkout that is not installed: Panel puts only ap
 import panel as pn  # noqa: E402
 from bokeh.settings import settings  # noqa: E402
 
-from app.door.hung import hang_door  # noqa: E402
 from app.page import template  # noqa: E402
+from app.server.install import install_guards  # noqa: E402
 from planners.core.garbage import settle  # noqa: E402
 
 pn.extension()
 settings.perform_document_validation.set_value(False)  # takes a tenth of the first paint
-hang_door()
+install_guards()
 settle()
 assert pn.state.curdoc is not None, "serve this file: panel serve app/main.py"
 template().servable()

@@ -16,16 +16,16 @@ from bokeh.util.warnings import BokehUserWarning
 from panel.io.resources import LOCAL_DIST
 from panel.theme.fast import Fast
 
-from app.door.places import when_wanted
 from app.explorer import Explorer
 from app.jobs.pool import shared_pool
 from app.model.glossary import glossary_html
-from app.model.places import ASSETS
+from app.model.paths import ASSETS
 from app.model.url import from_query, link, not_in_links, pinned_in
 from app.outputs.export_panel import ExportPanel
 from app.outputs.lecture_window import lecture_window
 from app.outputs.scripts import as_python
-from app.session.first import first_fields
+from app.server.sessions import when_wanted
+from app.session.initial_plan import first_fields
 from app.session.session import Session
 from app.views.fronts.pareto_bar import compare_planners
 from app.views.panels.controls import Controls
@@ -33,15 +33,15 @@ from app.views.panels.drop_anywhere import drop_anywhere
 from app.views.panels.presenter import CSS as PRESENTER
 from app.views.panels.presenter import presenter
 from app.views.panels.tour import tour_view
+from app.widgets.accessibility import Accessibility, head_variables
 from app.widgets.connection import Connection
 from app.widgets.copy_link import CopyLink
-from app.widgets.everybody import Everybody, everybody
-from app.widgets.later import seen
-from app.widgets.near import near
+from app.widgets.deferred import seen
+from app.widgets.lazy_visible import near
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
-from app.widgets.taken_apart import take_apart
+from app.widgets.teardown import take_apart
 from planners.core.garbage import no_collection
 
 # Events of a model that was added later say from a browser all that the model is, once.
@@ -117,7 +117,8 @@ are other groups. Drag the budget: the groups follow at once, the program when y
 
 # It would fetch Open Sans, but nothing may leave the machine; and 889 KB of script, which compute
 # what `tokens.css` says.
-Fast._resources.update(font={}, js_modules={})
+Fast._resources["font"] = {}
+Fast._resources["js_modules"] = {}
 
 
 class Shell(pn.template.FastListTemplate):
@@ -155,7 +156,7 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
         theme_toggle=False,
         busy_indicator=None,
     )
-    page._render_variables.update(everybody())
+    page._render_variables.update(head_variables())
     whole: list[Any] = [page]
     pn.state.on_session_destroyed(lambda _context: _end(whole))
     when_wanted(lambda: whole.extend(_fill(page, theme, begin or _open_link)))
@@ -183,7 +184,7 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any
         browser = Browser(width=0, height=0, margin=0)
         parts = Explorer(session, theme), Controls(session)
         explorer = pn.panel(parts[0])
-        people = Everybody(dark=theme.dark, width=0, height=0, margin=0)
+        people = Accessibility(dark=theme.dark, width=0, height=0, margin=0)
         people.on_key(lambda name: parts[0].turn(DARK if name == "dark" else LIGHT))
         copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
         header, modal = _header(
@@ -267,7 +268,7 @@ def _header(
 
 def more_button(row: pn.Row, folded: list[pn.widgets.Button]) -> pn.widgets.Button:
     """A button that shows others in its row, which are hidden until then, and hides them again; in
-    a narrow window a style hides more of them (`everybody.css`)."""
+    a narrow window a style hides more of them (`accessibility.css`)."""
 
     def turn(_event: Any) -> None:
         for each in folded:

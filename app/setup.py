@@ -10,6 +10,6 @@ root = str(Path(__file__).resolve().parent.parent)
 if root not in sys.path:  # a checkout that is not installed
     sys.path.insert(0, root)
 
-from app.door.hung import hang_door  # noqa: E402
+from app.server.install import install_guards  # noqa: E402
 
-hang_door()
+install_guards()

@@ -62,11 +62,11 @@ LIBRARY |= {"papers": {*LIBRARY} - {"backends"}}
 LIBRARY |= {"cli": {*LIBRARY} - {"backends"}}
 
 APP = (
-    *("__init__", "model", "stories", "kinds", "jobs", "session", "widgets", "views", "outputs"),
-    *("door", "explorer", "page", "main", "setup", "__main__", "notebook", "standalone"),
+    *("__init__", "model", "captions", "kinds", "jobs", "session", "widgets", "views", "outputs"),
+    *("server", "explorer", "page", "main", "setup", "__main__", "notebook", "standalone"),
 )
 ROOF = tuple(f"app/{name}.py" for name in ("page", "explorer", "main", "__main__"))
-WITH_PAGES = ("app/views/", "app/widgets/", "app/outputs/", "app/door/", *ROOF)
+WITH_PAGES = ("app/views/", "app/widgets/", "app/outputs/", "app/server/", *ROOF)
 
 # Rooms that may say a planner's name, files in which it is another word, and those that say it yet:
 # these become fewer, and what is gone is taken out here.
@@ -97,7 +97,7 @@ UPWARDS = {
     "app/jobs/protocol.py",
     "app/model/panels.py",
     "app/outputs/notebook/inline.py",
-    "app/widgets/taken_apart.py",
+    "app/widgets/teardown.py",
     "planners/cli/export.py",
     "planners/cli/site.py",
     "planners/core/backends.py",

@@ -30,7 +30,7 @@ from typing import Any
 
 import planners as sp
 from app.jobs.protocol import Request
-from app.model.places import ROOT
+from app.model.paths import ROOT
 from planners.catalogue.cache import directory
 from planners.core.sources import source_hash
 from planners.core.units import parse_size

@@ -6,7 +6,7 @@ import planners as sp
 from app.kinds.kind import Card, Row
 from app.kinds.tables import largest_tensors
 from app.kinds.whole import WholeKind
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from planners.audits.shown import is_allocation
 from planners.core.units import format_bytes
 
@@ -17,13 +17,13 @@ LIVE = "the bytes live at once in the worst step: no placement of these lifetime
 class AllocationKind(WholeKind):
     """Its traffic and times are of no machine: cards are about addresses."""
 
-    def made(self, shown: Shown) -> bool:
+    def made(self, shown: DisplayedPlan) -> bool:
         return is_allocation(shown.plan)
 
     def aim(self, plan: sp.Plan) -> str:
         return "highest address"
 
-    def cards(self, shown: Shown) -> list[Card]:
+    def cards(self, shown: DisplayedPlan) -> list[Card]:
         extent, live = shown.report.extent_bytes, shown.report.peak_bytes
         holes = f"{(extent - live) / extent:.1%} of it" if extent > live else "no room lost"
         return [
@@ -32,10 +32,10 @@ class AllocationKind(WholeKind):
             Card(format_bytes(extent - live), f"more, {holes}", "more", "peak less live at once"),
         ]
 
-    def limit(self, shown: Shown) -> tuple[int, str]:
+    def limit(self, shown: DisplayedPlan) -> tuple[int, str]:
         return shown.plan.budget_bytes, "highest address"
 
-    def largest(self, shown: Shown) -> list[Row]:
+    def largest(self, shown: DisplayedPlan) -> list[Row]:
         stays = shown.stay_columns
         names = (stays.tensors[at] for at in stays.tensor.tolist())
         sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))

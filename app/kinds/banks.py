@@ -8,7 +8,7 @@ import planners as sp
 from app.kinds.kind import Card
 from app.kinds.whole import WholeKind, latency_card, traffic_card
 from app.model.banks import banks_of, regions_of, room_in, several
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.stream import ShownRegion
 from planners.core.units import format_bytes
 
@@ -18,23 +18,23 @@ THROUGH = "bytes that operators and transfers read and write there: the fewer, t
 class BanksKind(WholeKind):
     """One memory is on the map at a time; cards say what goes through each."""
 
-    def made(self, shown: Shown) -> bool:
+    def made(self, shown: DisplayedPlan) -> bool:
         return several(shown)
 
     def aim(self, plan: sp.Plan) -> str:
         return f"bytes through {' and '.join(plan.slow_memories)}"
 
-    def cards(self, shown: Shown) -> list[Card]:
+    def cards(self, shown: DisplayedPlan) -> list[Card]:
         return cards_of(shown)
 
-    def regions(self, shown: Shown) -> Sequence[ShownRegion]:
+    def regions(self, shown: DisplayedPlan) -> Sequence[ShownRegion]:
         return regions_of(shown)
 
-    def room(self, shown: Shown, memory: str) -> int:
+    def room(self, shown: DisplayedPlan, memory: str) -> int:
         return room_in(shown, memory)
 
 
-def cards_of(shown: Shown) -> list[Card]:
+def cards_of(shown: DisplayedPlan) -> list[Card]:
     """What goes through each slow memory, and how much of the fast one is used."""
     fast, *slow = banks_of(shown)
     used = f"{fast.name}, {fast.extent_bytes / fast.size_bytes:.0%}"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import planners as sp
-from app.model.checked_plan import Shown
+from app.captions.why import cause_text
+from app.model.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
-from app.stories.why import cause_text
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
 from planners.core.program import Compute
 from planners.simulator.records.interval_columns import columns_of_intervals
@@ -36,7 +36,7 @@ Columns = dict[str, list[Any]]
 class Bars:
     """The timeline's bars of a trace, by the seconds that are in sight."""
 
-    def __init__(self, shown: Shown, trace: sp.Trace) -> None:
+    def __init__(self, shown: DisplayedPlan, trace: sp.Trace) -> None:
         self.shown, self.trace = shown, trace
         times = columns_of_intervals(trace.intervals)
         self._begin, self._stop, self._stall = times.start_s, times.stop_s, times.stall_s
@@ -129,7 +129,7 @@ def lane_name(engine: str) -> str:
     return ENGINES.get(engine, (engine, BLUE, PLAIN))[0]
 
 
-def interval_columns(shown: Shown, items: Iterable[sp.Interval]) -> Columns:
+def interval_columns(shown: DisplayedPlan, items: Iterable[sp.Interval]) -> Columns:
     """One row for each interval."""
     columns: Columns = {name: [] for name in (*COLUMNS, "kind")}
     for item in items:
@@ -145,7 +145,7 @@ def interval_columns(shown: Shown, items: Iterable[sp.Interval]) -> Columns:
     return columns
 
 
-def stall_columns(shown: Shown, items: Iterable[sp.Interval]) -> Columns:
+def stall_columns(shown: DisplayedPlan, items: Iterable[sp.Interval]) -> Columns:
     """One row for each wait: hatched where arithmetic stands still, a thin line elsewhere.
 
     A transfer engine that waits for its data costs no time of its own.

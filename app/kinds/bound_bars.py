@@ -13,7 +13,7 @@ from typing import Any
 
 import planners as sp
 from app.kinds.bars_of_time import BOUND, COLUMNS, ENDS_IN_SIGHT, MOST, Bars, Columns, lane_name
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
 from planners.core.program import Compute
@@ -45,7 +45,7 @@ class BoundSpan:
 class BoundBars(Bars):
     """The bars of a trace, and what binds the operators meanwhile."""
 
-    def __init__(self, shown: Shown, trace: sp.Trace) -> None:
+    def __init__(self, shown: DisplayedPlan, trace: sp.Trace) -> None:
         super().__init__(shown, trace)
         self.spans = bound_spans(shown, trace)
 
@@ -93,7 +93,7 @@ def look_of(part: str, sentence: str) -> tuple[str, str]:
     return LOOKS.get(part, OF_TRANSFERS if sentence.startswith("transfers") else OF_MEMORY)
 
 
-def bound_spans(shown: Shown, trace: sp.Trace) -> list[BoundSpan]:
+def bound_spans(shown: DisplayedPlan, trace: sp.Trace) -> list[BoundSpan]:
     """What binds operators, in the order in which they run; waits between them are of the span."""
     spans: list[BoundSpan] = []
     for each in trace.intervals:

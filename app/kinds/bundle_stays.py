@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import planners as sp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from planners.core.program import Piece, Span, whole
 from planners.core.tables.boxes import boxes_of, merged
 from planners.core.tables.distinct import distinct
@@ -18,7 +18,7 @@ from planners.simulator.records.stay_columns import ENDINGS, ORIGINS, StayColumn
 
 
 def bundled_stays(
-    shown: Shown, stays: StayColumns, bounds: Numbers, firsts: Sequence[int]
+    shown: DisplayedPlan, stays: StayColumns, bounds: Numbers, firsts: Sequence[int]
 ) -> Iterator[sp.Residency]:
     """Workspaces during their run, then pixels of tensors that come and go together.
 

@@ -18,7 +18,7 @@ import planners as sp
 from app.kinds.bundle_program import bundled_program
 from app.kinds.bundle_stays import bundled_stays
 from app.kinds.bundle_times import bundled_intervals
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.packing import packed
 from planners.core.loops import MOST_INSTRUCTIONS
 from planners.core.progress import ProgressCallback
@@ -28,10 +28,10 @@ from planners.simulator.residencies import Residencies
 from planners.simulator.simulate import traced
 
 
-def checked_bundled(plan: sp.Plan, progress: ProgressCallback | None = None) -> Shown:
+def checked_bundled(plan: sp.Plan, progress: ProgressCallback | None = None) -> DisplayedPlan:
     """Check and time a plan, and bundle it; its text is sent later. Raises `InvalidPlan`."""
     report = sp.check(plan, progress)
-    return bundled(Shown(plan, report, traced(plan, report, plan.machine), ""))
+    return bundled(DisplayedPlan(plan, report, traced(plan, report, plan.machine), ""))
 
 
 def is_bundled(plan: sp.Plan) -> bool:
@@ -44,7 +44,7 @@ def plan_text(plan: sp.Plan) -> str:
     return packed(json.dumps(plan.to_json(), separators=(",", ":")))
 
 
-def bundled(shown: Shown) -> Shown:
+def bundled(shown: DisplayedPlan) -> DisplayedPlan:
     """The same plan with fewer and larger pieces, for drawing and for its sentences.
 
     Raises `BadInput` for a program of more instructions than are ever drawn.
@@ -55,7 +55,9 @@ def bundled(shown: Shown) -> Shown:
     if table is None:
         raise sp.BadInput(f"a program of over {MOST_INSTRUCTIONS:,} instructions is not drawn")
     shorter, place = bundled_program(program, table)
-    drawn = Shown(replace(shown.plan, program=shorter), shown.report, shown.trace, shown.packed)
+    drawn = DisplayedPlan(
+        replace(shown.plan, program=shorter), shown.report, shown.trace, shown.packed
+    )
     firsts = [0, *np.searchsorted(_steps(drawn), np.arange(1, drawn.steps + 1)).tolist()]
     bounds = np.searchsorted(table.step, np.arange(drawn.steps + 1))
     stays = tuple(bundled_stays(drawn, shown.stay_columns, bounds, firsts))
@@ -67,5 +69,5 @@ def bundled(shown: Shown) -> Shown:
     )
 
 
-def _steps(drawn: Shown) -> list[int]:
+def _steps(drawn: DisplayedPlan) -> list[int]:
     return [item.step for item in drawn.instructions]

@@ -8,7 +8,7 @@ import numpy as np
 
 import planners as sp
 from app.kinds.kind import Row, fact
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.names import path_of, shortened, tensor_path
 from app.model.units import seconds_text
 from planners.core.tables.making import table_of
@@ -21,7 +21,7 @@ ROOM = 38
 FEW = 6
 
 
-def operator_facts(shown: Shown, name: str) -> list[Row]:
+def operator_facts(shown: DisplayedPlan, name: str) -> list[Row]:
     """An operator's module, shapes, window and intensity, and when it runs and for how long."""
     graph = shown.graph
     operator = graph.operators[graph.index[name]]
@@ -46,7 +46,7 @@ def operator_facts(shown: Shown, name: str) -> list[Row]:
     return rows
 
 
-def tensor_facts(shown: Shown, name: str) -> list[Row]:
+def tensor_facts(shown: DisplayedPlan, name: str) -> list[Row]:
     """What makes a tensor, when it is written and read, how often it moves and at which cost."""
     graph, rows = shown.graph, list[Row]()
     if (path := tensor_path(graph, name)) != name:
@@ -61,7 +61,7 @@ def tensor_facts(shown: Shown, name: str) -> list[Row]:
     return [*rows, moving(shown, name)]
 
 
-def moving(shown: Shown, name: str) -> Row:
+def moving(shown: DisplayedPlan, name: str) -> Row:
     """How often a tensor crosses the chip's edge, with how many bytes, and for how long."""
     loads, stores, seconds = transfers(shown, name)
     if not loads and not stores:
@@ -74,7 +74,7 @@ def moving(shown: Shown, name: str) -> Row:
     return {**told, "about": about}
 
 
-def transfers(shown: Shown, name: str) -> tuple[int, int, float]:
+def transfers(shown: DisplayedPlan, name: str) -> tuple[int, int, float]:
     """How many loads and stores there are of a tensor, and the seconds of all of them."""
     table = table_of(shown.plan.program)
     if table is None or name not in table.tensors:

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import planners as sp
+from app.captions.fusion import tile_story
+from app.captions.sentence import Sentence
+from app.captions.whole import whole_story
 from app.kinds.group_rows import group_rows
 from app.kinds.kind import Band, Row, Together, link
 from app.kinds.whole import WholeKind
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.groups import group_line, members_words
 from app.model.state import group_selection, selected_group
-from app.stories.fusion import tile_story
-from app.stories.sentence import Sentence
-from app.stories.whole import whole_story
 from planners.core.colours import group_colour
 
 
@@ -31,30 +31,32 @@ class GroupKind(WholeKind):
     answers_at_once = True
     banded = True
 
-    def made(self, shown: Shown) -> bool:
+    def made(self, shown: DisplayedPlan) -> bool:
         return bool(shown.groups)
 
-    def parts(self, shown: Shown) -> str:
+    def parts(self, shown: DisplayedPlan) -> str:
         return f"{len(shown.groups)} groups"
 
     def aim(self, plan: sp.Plan) -> str:
         return "off-chip traffic"
 
-    def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
+    def of_part(
+        self, shown: DisplayedPlan, selection: str, why: Mapping[str, Any]
+    ) -> list[Row] | None:
         group = selected_group(shown, selection)
         return None if group is None else group_rows(shown, group, why)
 
-    def part_of(self, shown: Shown, operator: str) -> list[Row]:
+    def part_of(self, shown: DisplayedPlan, operator: str) -> list[Row]:
         if operator not in shown.group_of:
             return []
         name = shown.groups[shown.group_of[operator]].name
         return [link("in the fused group", name, group_selection(name))]
 
-    def story(self, shown: Shown, step: int) -> list[Sentence]:
+    def story(self, shown: DisplayedPlan, step: int) -> list[Sentence]:
         group = shown.group_at(step)
         return whole_story(shown, step) if group is None else tile_story(shown, step, group)
 
-    def bands(self, shown: Shown, why: Mapping[str, Any]) -> list[Band]:
+    def bands(self, shown: DisplayedPlan, why: Mapping[str, Any]) -> list[Band]:
         return [
             Band(
                 group.name,
@@ -68,7 +70,7 @@ class GroupKind(WholeKind):
             for k, group in enumerate(shown.groups)
         ]
 
-    def together(self, shown: Shown) -> list[Together]:
+    def together(self, shown: DisplayedPlan) -> list[Together]:
         return [
             Together(group_selection(group.name), group.operators, group.start_step)
             for group in shown.groups

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.groups import (
     buffer_bytes,
     members_words,
@@ -23,7 +23,9 @@ NEVER = "–"
 STAYS = "maps may stay on chip between groups; the costs below are without"
 
 
-def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[dict[str, Any]]:
+def group_rows(
+    shown: DisplayedPlan, group: FusedGroup, why: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """Rows on a group. `why` has the worker's facts about each group by name, so far."""
     known = why.get(group.name)
     kinds = shown.graph.tensors
@@ -44,7 +46,7 @@ def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[
     ]
 
 
-def _head(shown: Shown, group: FusedGroup) -> dict[str, Any]:
+def _head(shown: DisplayedPlan, group: FusedGroup) -> dict[str, Any]:
     number = shown.groups.index(group)
     row = _row(f"{members_words(group.operators)} move", group.traffic_bytes)
     return {**row, **_chip(group.name, number)}
@@ -62,7 +64,7 @@ def _worth(group: FusedGroup, known: Mapping[str, Any] | None) -> list[dict[str,
     return [_row("each alone, they would move", alone)]
 
 
-def _neighbours(shown: Shown, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def _neighbours(shown: DisplayedPlan, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Why each group that shares a tensor is separate: the cost apart and fused."""
     if not known or not known["neighbours"]:
         return []
@@ -79,7 +81,7 @@ def _neighbours(shown: Shown, known: Mapping[str, Any] | None) -> list[dict[str,
     return rows
 
 
-def _operators(shown: Shown, group: FusedGroup) -> list[dict[str, Any]]:
+def _operators(shown: DisplayedPlan, group: FusedGroup) -> list[dict[str, Any]]:
     graph = shown.graph
     rows = [{**_row("operators, and what each writes"), "title": True}]
     for name in group.operators:

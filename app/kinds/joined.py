@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import planners as sp
+from app.captions.sentence import Sentence
+from app.captions.whole import whole_story
 from app.kinds.banks import cards_of
 from app.kinds.kind import Band, Card, Row, Together, fact, link
 from app.kinds.whole import WholeKind
 from app.model.banks import regions_of, room_in, several
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.groups import members_words
 from app.model.state import group_selection, operator_selection
 from app.model.stream import ShownRegion
 from app.model.stretches import RunStretch
 from app.model.units import seconds_text
-from app.stories.sentence import Sentence
-from app.stories.whole import whole_story
 from planners.core.colours import ink_on
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.units import format_bytes
@@ -48,14 +48,14 @@ class JoinedKind(WholeKind):
     whole_operators = False
     banded = True
 
-    def made(self, shown: Shown) -> bool:
+    def made(self, shown: DisplayedPlan) -> bool:
         return bool(shown.plan.details.stretches)
 
-    def parts(self, shown: Shown) -> str:
+    def parts(self, shown: DisplayedPlan) -> str:
         count = len(shown.plan.details.stretches)
         return f"{count} sections" if count != 1 else "1 section"
 
-    def manner_of(self, shown: Shown) -> str:
+    def manner_of(self, shown: DisplayedPlan) -> str:
         ways = [how for how in _IN if any(ran.stretch.how == how for ran in shown.stretches)]
         if ways == [POOL]:
             return "in one circular pool"
@@ -65,20 +65,22 @@ class JoinedKind(WholeKind):
     def aim(self, plan: sp.Plan) -> str:
         return "traffic"
 
-    def cards(self, shown: Shown) -> list[Card]:
+    def cards(self, shown: DisplayedPlan) -> list[Card]:
         return cards_of(shown) if several(shown) else super().cards(shown)
 
-    def regions(self, shown: Shown) -> Sequence[ShownRegion]:
+    def regions(self, shown: DisplayedPlan) -> Sequence[ShownRegion]:
         return regions_of(shown) if several(shown) else super().regions(shown)
 
-    def room(self, shown: Shown, memory: str) -> int:
+    def room(self, shown: DisplayedPlan, memory: str) -> int:
         return room_in(shown, memory) if several(shown) else super().room(shown, memory)
 
-    def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
+    def of_part(
+        self, shown: DisplayedPlan, selection: str, why: Mapping[str, Any]
+    ) -> list[Row] | None:
         named = {group_selection(ran.name): ran for ran in shown.stretches}
         return _rows(shown, named[selection]) if selection in named else None
 
-    def part_of(self, shown: Shown, operator: str) -> list[Row]:
+    def part_of(self, shown: DisplayedPlan, operator: str) -> list[Row]:
         return [
             row
             for ran in shown.stretches
@@ -90,7 +92,7 @@ class JoinedKind(WholeKind):
             )
         ]
 
-    def story(self, shown: Shown, step: int) -> list[Sentence]:
+    def story(self, shown: DisplayedPlan, step: int) -> list[Sentence]:
         begun = [
             Sentence(
                 "tile",
@@ -101,7 +103,7 @@ class JoinedKind(WholeKind):
         ]
         return [*begun, *whole_story(shown, step)]
 
-    def bands(self, shown: Shown, why: Mapping[str, Any]) -> list[Band]:
+    def bands(self, shown: DisplayedPlan, why: Mapping[str, Any]) -> list[Band]:
         return [
             Band(
                 ran.name,
@@ -115,14 +117,14 @@ class JoinedKind(WholeKind):
             for ran in shown.stretches
         ]
 
-    def together(self, shown: Shown) -> list[Together]:
+    def together(self, shown: DisplayedPlan) -> list[Together]:
         return [
             Together(group_selection(ran.name), ran.operators, ran.start_step)
             for ran in shown.stretches
         ]
 
 
-def _rows(shown: Shown, ran: RunStretch) -> list[Row]:
+def _rows(shown: DisplayedPlan, ran: RunStretch) -> list[Row]:
     """The table of a stretch: how it runs and why, what it holds, its time and its operators."""
     seconds = shown.step_seconds
     took = seconds[ran.stop_step - 1][1] - seconds[ran.start_step][0]

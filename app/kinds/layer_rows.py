@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import planners as sp
 from app.kinds.kind import Row, fact
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.state import operator_selection, tensor_selection
 from app.model.stream import Stream
 from app.model.units import seconds_text
@@ -15,7 +15,7 @@ MOST = 12
 LISTED = 24
 
 
-def live_stream_rows(shown: Shown, stream: Stream, step: int) -> list[Row]:
+def live_stream_rows(shown: DisplayedPlan, stream: Stream, step: int) -> list[Row]:
     """A row for each layer in each ring and for each activation at the cursor, largest first."""
     held: dict[tuple[str, str], tuple[str, str, int, int]] = {}
     for stay in shown.live(step):
@@ -49,7 +49,7 @@ def _row(role: str, text: str, size: int, at: int) -> Row:
     return {"chip": colour, "mark": "", "ink": ink_on(colour), "text": text, "cells": cells}
 
 
-def layer_rows(shown: Shown, stream: Stream, operator: str) -> list[Row]:
+def layer_rows(shown: DisplayedPlan, stream: Stream, operator: str) -> list[Row]:
     """Rows on the layers of an operator: times, places, waits."""
     rows: list[Row] = []
     for layer in stream.of_operator(operator)[:LISTED]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from app.model.checked_plan import Shown
 from app.model.detail import Boxes
+from app.model.displayed_plan import DisplayedPlan
 from app.model.names import tensor_path
 from planners.core.colours import STAYS, stay_of
 from planners.core.tables.distinct import distinct
@@ -27,7 +27,7 @@ class MapRows:
 
     strips = False
 
-    def __init__(self, shown: Shown, memory: str) -> None:
+    def __init__(self, shown: DisplayedPlan, memory: str) -> None:
         self.shown = shown
         every = shown.stay_columns
         number = every.memories.index(memory) if memory in every.memories else -1
@@ -192,7 +192,7 @@ def map_marks(rows: Sequence[Row]) -> dict[str, list[Any]]:
     return marks
 
 
-def describe(shown: Shown, tensor: str) -> str:
+def describe(shown: DisplayedPlan, tensor: str) -> str:
     """Kind and shape of a tensor, and the module that makes it."""
     spec, path = shown.graph.tensors[tensor], tensor_path(shown.graph, tensor)
     made = f", made by {path}" if path != tensor else ""

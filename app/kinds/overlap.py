@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import planners as sp
+from app.captions.overlap import pool_story
+from app.captions.sentence import Sentence
 from app.kinds.kind import Card, Row, Together
 from app.kinds.pool_rows import pool_rows
 from app.kinds.run_rows import in_role, run_rows, stay_rows
 from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor
 from app.kinds.whole import WholeKind, latency_card, traffic_card
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.pool import PoolRuns
 from app.model.state import RUN, run_selection, selected_operators
-from app.stories.overlap import pool_story
-from app.stories.sentence import Sentence
 from planners.core.colours import ROLES
 from planners.core.units import format_bytes
 
@@ -48,10 +48,10 @@ class PoolKind(WholeKind):
     fine = True
     has_code = True
 
-    def made(self, shown: Shown) -> bool:
+    def made(self, shown: DisplayedPlan) -> bool:
         return shown.pool is not None
 
-    def parts(self, shown: Shown) -> str:
+    def parts(self, shown: DisplayedPlan) -> str:
         return f"{len(_pool(shown).runs)} runs"
 
     def aim(self, plan: sp.Plan) -> str:
@@ -61,7 +61,7 @@ class PoolKind(WholeKind):
         # Bounds are on RAM; none is known for latency.
         return "latency" if plan.options.get("objective") == "latency" else ""
 
-    def cards(self, shown: Shown) -> list[Card]:
+    def cards(self, shown: DisplayedPlan) -> list[Card]:
         size, again = _pool(shown).size_bytes, shown.report.macs - shown.graph.macs
         budget = shown.plan.budget_bytes
         share = f"RAM, {size / budget:.0%} of {format_bytes(budget)}"
@@ -73,35 +73,37 @@ class PoolKind(WholeKind):
             latency_card(shown),
         ]
 
-    def rows(self, shown: Shown, memory: str) -> Strips:
+    def rows(self, shown: DisplayedPlan, memory: str) -> Strips:
         return Strips(pool_rows(shown, memory))
 
-    def limit(self, shown: Shown) -> tuple[int, str]:
+    def limit(self, shown: DisplayedPlan) -> tuple[int, str]:
         return _pool(shown).size_bytes, "pool"
 
-    def room(self, shown: Shown, memory: str) -> int:
+    def room(self, shown: DisplayedPlan, memory: str) -> int:
         return _pool(shown).size_bytes
 
-    def live(self, shown: Shown, step: int, unit: str) -> list[Row]:
+    def live(self, shown: DisplayedPlan, step: int, unit: str) -> list[Row]:
         run = _pool(shown).run_at(step)
         rows = live_by_tensor(shown, step, unit, joined=True)
         return largest_first([in_role(row, run.role(tensor)) for tensor, row in rows.items()])
 
-    def largest(self, shown: Shown) -> list[Row]:
+    def largest(self, shown: DisplayedPlan) -> list[Row]:
         return largest_tensors(shown, _pool(shown).sizes, "in the pool", "largest first")
 
-    def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
+    def of_part(
+        self, shown: DisplayedPlan, selection: str, why: Mapping[str, Any]
+    ) -> list[Row] | None:
         if not selection.startswith(RUN):
             return None
         return run_rows(shown, _pool(shown), selected_operators(shown.graph, selection))
 
-    def of_tensor(self, shown: Shown, name: str) -> list[Row]:
+    def of_tensor(self, shown: DisplayedPlan, name: str) -> list[Row]:
         return stay_rows(shown, _pool(shown), name)
 
-    def story(self, shown: Shown, step: int) -> list[Sentence]:
+    def story(self, shown: DisplayedPlan, step: int) -> list[Sentence]:
         return pool_story(shown, step, _pool(shown))
 
-    def together(self, shown: Shown) -> list[Together]:
+    def together(self, shown: DisplayedPlan) -> list[Together]:
         pool = _pool(shown)
         return [
             Together(
@@ -121,6 +123,6 @@ class PoolKind(WholeKind):
         return sorted({point.ram_bytes for point in pool.front}) if pool else []
 
 
-def _pool(shown: Shown) -> PoolRuns:
+def _pool(shown: DisplayedPlan) -> PoolRuns:
     assert shown.pool is not None
     return shown.pool

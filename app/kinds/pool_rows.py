@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import planners as sp
+from app.captions.fusion import part
 from app.kinds.map_rows import Row, describe, row_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.pool import PoolRun, PoolRuns
-from app.stories.fusion import part
 from planners.core.colours import ROLES
 from planners.core.units import format_bytes
 
 
-def pool_rows(shown: Shown, memory: str) -> Iterator[Row]:
+def pool_rows(shown: DisplayedPlan, memory: str) -> Iterator[Row]:
     """A row for each span of each stay, and for each run that it is there in."""
     pool = shown.pool
     assert pool is not None
@@ -31,7 +31,7 @@ def pool_rows(shown: Shown, memory: str) -> Iterator[Row]:
 
 
 def _row(
-    shown: Shown,
+    shown: DisplayedPlan,
     pool: PoolRuns,
     run: PoolRun,
     stay: sp.Residency,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from app.kinds.kind import Row, fact
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.step_ranges import StepRange, facts_in
 from app.model.units import seconds_text
 from planners.core.units import format_bytes
 
 
-def range_rows(shown: Shown, span: StepRange) -> list[Row]:
+def range_rows(shown: DisplayedPlan, span: StepRange) -> list[Row]:
     """Time, operators, bytes in and out and of which kind, waits and the peak of a range."""
     found = facts_in(shown, span)
     count = span.stop - span.start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import planners as sp
+from app.captions.sentence import Sentence
 from app.kinds.allocation import AllocationKind
 from app.kinds.banks import BanksKind
 from app.kinds.fusion import GroupKind
@@ -10,8 +11,7 @@ from app.kinds.joined import JoinedKind
 from app.kinds.overlap import PoolKind
 from app.kinds.streaming import StreamKind
 from app.kinds.whole import AutoKind, CosmaKind, WholeKind
-from app.model.checked_plan import Shown
-from app.stories.sentence import Sentence
+from app.model.displayed_plan import DisplayedPlan
 from planners.core.registry import COSMA
 
 WHOLE, ALLOCATION, BANKS = WholeKind(), AllocationKind(), BanksKind()
@@ -20,7 +20,7 @@ KINDS: tuple[WholeKind, ...] = (GROUPS, POOL, STREAM)
 OF_PLANNER = {kind.planner: kind for kind in (CosmaKind(), JOINED, AutoKind(), *KINDS)}
 
 
-def kind_of(shown: Shown) -> WholeKind:
+def kind_of(shown: DisplayedPlan) -> WholeKind:
     """The kind of a plan."""
     return next((kind for kind in (JOINED, *KINDS, ALLOCATION, BANKS) if kind.made(shown)), WHOLE)
 
@@ -41,7 +41,7 @@ def known_planners() -> list[str]:
     return [name for name, kind in OF_PLANNER.items() if not isinstance(kind, several)]
 
 
-def step_story(shown: Shown, step: int) -> list[Sentence]:
+def step_story(shown: DisplayedPlan, step: int) -> list[Sentence]:
     """What happened during a step of a plan, in the order in which it happened."""
     return kind_of(shown).story(shown, step)
 

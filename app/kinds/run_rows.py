@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.kinds.kind import Row, fact
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.pool import FORMS, PoolRuns
 from app.model.state import operator_selection, tensor_selection
 from planners.core.colours import ROLES, ink_on
 from planners.core.units import format_bytes
 
 
-def run_rows(shown: Shown, pool: PoolRuns, operators: Sequence[str]) -> list[Row]:
+def run_rows(shown: DisplayedPlan, pool: PoolRuns, operators: Sequence[str]) -> list[Row]:
     """Rows on the run of some operators."""
     run = pool.run_of(operators[0]) if operators else None
     if run is None:
@@ -41,7 +41,7 @@ def run_rows(shown: Shown, pool: PoolRuns, operators: Sequence[str]) -> list[Row
     return rows
 
 
-def stay_rows(shown: Shown, pool: PoolRuns, tensor: str) -> list[Row]:
+def stay_rows(shown: DisplayedPlan, pool: PoolRuns, tensor: str) -> list[Row]:
     """The role of a tensor in each run that it is there in."""
     rows = []
     for run in pool.runs:

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.kinds.registry import kind_of
 from app.model.aligning import Warp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 
 TIME = "time"
 ROOM_AFTER = 1.01
@@ -19,7 +19,7 @@ MISLEADS = 0.2
 """Steps mislead where a place on their axis is by so much of it from where it is in time."""
 
 
-def is_timed(shown: Shown, axis: str) -> bool:
+def is_timed(shown: DisplayedPlan, axis: str) -> bool:
     """Whether an axis is of time: as asked, else where groups of tiles make steps mislead."""
     if axis or not kind_of(shown).banded:
         return axis == TIME
@@ -33,7 +33,7 @@ def end_of(axis: Warp, steps: float) -> float:
     return axis(steps) if axis.same else axis(steps) * ROOM_AFTER
 
 
-def axis_of(shown: Shown, axis: str, *, serial: bool) -> Warp:
+def axis_of(shown: DisplayedPlan, axis: str, *, serial: bool) -> Warp:
     """From steps to places on the axis, which are seconds or the steps themselves."""
     if not is_timed(shown, axis):
         return Warp()

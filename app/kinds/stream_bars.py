@@ -17,7 +17,7 @@ from app.kinds.bars_of_time import (
     Columns,
     lane_name,
 )
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.stream import RING_NAMES
 from app.model.units import seconds_text
 from app.model.waits import WHY, Stage, stages_of
@@ -30,7 +30,7 @@ DONE = {"read": "read", "copy": "copied", "kernel": "ran"}
 class StreamBars(Bars):
     """What the timeline draws of a plan that streams its parameters."""
 
-    def __init__(self, shown: Shown, trace: sp.Trace) -> None:
+    def __init__(self, shown: DisplayedPlan, trace: sp.Trace) -> None:
         stream = shown.stream
         assert stream is not None
         stages = sorted(stages_of(stream, trace), key=lambda stage: stage.start_s)
@@ -59,7 +59,7 @@ def _interval(stage: Stage) -> sp.Interval:
     )
 
 
-def _bar(shown: Shown, stage: Stage) -> Sequence[Any]:
+def _bar(shown: DisplayedPlan, stage: Stage) -> Sequence[Any]:
     stream = shown.stream
     assert stream is not None
     layer = stream.layers[stage.layer]
@@ -74,7 +74,7 @@ def _bar(shown: Shown, stage: Stage) -> Sequence[Any]:
     return (*row, stage.layer + 1, cause, "operator")
 
 
-def _wait(shown: Shown, stage: Stage) -> Sequence[Any]:
+def _wait(shown: DisplayedPlan, stage: Stage) -> Sequence[Any]:
     """Hatched red where a kernel is stalled, hatched the other way where a ring is full."""
     stream, wait = shown.stream, stage.wait
     assert stream is not None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from app.kinds.map_rows import Row, describe, row_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.stream import RingOf, Stream, StreamLayer
 from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
@@ -16,7 +16,7 @@ WEIGHTS = "weights of "
 LOST = "lost at the ring's end"
 
 
-def stream_rows(shown: Shown, memory: str) -> Iterator[Row]:
+def stream_rows(shown: DisplayedPlan, memory: str) -> Iterator[Row]:
     """Rows of the rings in a memory, and of what else is in it."""
     stream = shown.stream
     assert stream is not None
@@ -38,7 +38,7 @@ def stream_rows(shown: Shown, memory: str) -> Iterator[Row]:
             }
 
 
-def _layers(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
+def _layers(shown: DisplayedPlan, stream: Stream, ring: RingOf) -> Iterator[Row]:
     """A layer ahead of its kernel, and while it runs; in the CPU ring, until it is copied."""
     for number, (left, right) in placed(shown, stream, ring).items():
         at = right if ring.key == "cpu" else max(left, min(right, number))
@@ -48,7 +48,7 @@ def _layers(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
                 yield from _of_layer(stream.layers[number], ring, role, (start, stop))
 
 
-def placed(shown: Shown, stream: Stream, ring: RingOf) -> dict[int, Steps]:
+def placed(shown: DisplayedPlan, stream: Stream, ring: RingOf) -> dict[int, Steps]:
     """The steps that each layer is drawn over.
 
     Where two layers have the same bytes one after the other within a step, each has half of it.
@@ -86,7 +86,7 @@ def _of_layer(layer: StreamLayer, ring: RingOf, role: str, steps: Steps) -> Iter
         yield {**row, "what": what, "size": format_bytes(layer.size_bytes)}
 
 
-def _lost(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
+def _lost(shown: DisplayedPlan, stream: Stream, ring: RingOf) -> Iterator[Row]:
     """Lost gaps at a ring's end, drawn while the layer before them is there."""
     lives = placed(shown, stream, ring)
     for gap in stream.gaps[ring.key]:

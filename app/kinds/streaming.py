@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import planners as sp
+from app.captions.sentence import Sentence
+from app.captions.streaming import stream_story
 from app.kinds.bars_of_time import Bars
 from app.kinds.kind import Card, Row
 from app.kinds.layer_rows import largest_rows, layer_rows, live_stream_rows, streams_tensor
@@ -13,13 +15,11 @@ from app.kinds.stream_bars import StreamBars
 from app.kinds.stream_map import WEIGHTS, stream_rows
 from app.kinds.strips import Strips
 from app.kinds.whole import WholeKind
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.state import TENSOR, operator_selection, selected_operators
 from app.model.stream import ShownRegion, Stream
 from app.model.units import seconds_text
 from app.model.waits import stalled, waiting
-from app.stories.sentence import Sentence
-from app.stories.streaming import stream_story
 from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
 
@@ -46,20 +46,20 @@ class StreamKind(WholeKind):
     looks = STREAMED
     streams = True
 
-    def made(self, shown: Shown) -> bool:
+    def made(self, shown: DisplayedPlan) -> bool:
         return shown.stream is not None
 
-    def parts(self, shown: Shown) -> str:
+    def parts(self, shown: DisplayedPlan) -> str:
         stream = _stream(shown)
         return f"{stream.details.pipeline} · {len(stream.layers)} layers"
 
-    def title(self, shown: Shown) -> str:
+    def title(self, shown: DisplayedPlan) -> str:
         return self.parts(shown)
 
     def aim(self, plan: sp.Plan) -> str:
         return "memory of rings and activations"
 
-    def cards(self, shown: Shown) -> list[Card]:
+    def cards(self, shown: DisplayedPlan) -> list[Card]:
         """Memory by its parts, the delay above that of all kernels alone, and what kernels waited
         for."""
         stream, details = _stream(shown), _stream(shown).details
@@ -79,19 +79,19 @@ class StreamKind(WholeKind):
             Card(seconds_text(sum(waits.values())), "kernels wait", "waits", causes or "never"),
         ]
 
-    def rows(self, shown: Shown, memory: str) -> Strips:
+    def rows(self, shown: DisplayedPlan, memory: str) -> Strips:
         return Strips(stream_rows(shown, memory))
 
-    def limit(self, shown: Shown) -> tuple[int, str]:
+    def limit(self, shown: DisplayedPlan) -> tuple[int, str]:
         return _stream(shown).regions[0].size_bytes, "rings and activations"
 
-    def regions(self, shown: Shown) -> Sequence[ShownRegion]:
+    def regions(self, shown: DisplayedPlan) -> Sequence[ShownRegion]:
         return _stream(shown).regions
 
-    def room(self, shown: Shown, memory: str) -> int:
+    def room(self, shown: DisplayedPlan, memory: str) -> int:
         return next(r.size_bytes for r in _stream(shown).regions if r.memory == memory)
 
-    def drawn(self, shown: Shown, selection: str) -> set[str]:
+    def drawn(self, shown: DisplayedPlan, selection: str) -> set[str]:
         """Tensors, and the map's names for the parameters of the selected operator, or of a
         parameter's operator."""
         found, tensors = super().drawn(shown, selection), shown.graph.tensors
@@ -100,32 +100,32 @@ class StreamKind(WholeKind):
             return found
         return found | {WEIGHTS + name for name in selected_operators(shown.graph, selection)}
 
-    def live(self, shown: Shown, step: int, unit: str) -> list[Row]:
+    def live(self, shown: DisplayedPlan, step: int, unit: str) -> list[Row]:
         return live_stream_rows(shown, _stream(shown), step)
 
-    def largest(self, shown: Shown) -> list[Row]:
+    def largest(self, shown: DisplayedPlan) -> list[Row]:
         return largest_rows(_stream(shown))
 
-    def of_tensor(self, shown: Shown, name: str) -> list[Row]:
+    def of_tensor(self, shown: DisplayedPlan, name: str) -> list[Row]:
         owner = streams_tensor(shown.graph, name)
         more = layer_rows(shown, _stream(shown), owner) if owner else []
         return [*super().of_tensor(shown, name), *more]
 
-    def of_operator(self, shown: Shown, name: str) -> list[Row]:
+    def of_operator(self, shown: DisplayedPlan, name: str) -> list[Row]:
         return layer_rows(shown, _stream(shown), name)
 
-    def bars(self, shown: Shown, trace: sp.Trace) -> Bars:
+    def bars(self, shown: DisplayedPlan, trace: sp.Trace) -> Bars:
         return StreamBars(shown, trace)
 
-    def lanes(self, shown: Shown, trace: sp.Trace) -> list[str]:
+    def lanes(self, shown: DisplayedPlan, trace: sp.Trace) -> list[str]:
         """The engines, in the order in which a layer passes through them."""
         used = {stage.engine: stage.kind for stage in shown.stages}
         return sorted(used, key=lambda engine: ("read", "copy", "kernel").index(used[engine]))
 
-    def story(self, shown: Shown, step: int) -> list[Sentence]:
+    def story(self, shown: DisplayedPlan, step: int) -> list[Sentence]:
         return stream_story(shown, step, _stream(shown))
 
-    def waits(self, shown: Shown) -> list[tuple[str, int]]:
+    def waits(self, shown: DisplayedPlan) -> list[tuple[str, int]]:
         """The layers whose kernels wait: a step is a layer."""
         layers = _stream(shown).layers
         return [(operator_selection(layers[k].operator), k) for k in waiting(shown.stages)]
@@ -152,6 +152,6 @@ def _delay_card(stream: Stream) -> Card:
     return Card(seconds_text(details.delay_s), label, "latency", "\n".join(about))
 
 
-def _stream(shown: Shown) -> Stream:
+def _stream(shown: DisplayedPlan) -> Stream:
     assert shown.stream is not None
     return shown.stream

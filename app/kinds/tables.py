@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import planners as sp
 from app.kinds.kind import Row, address_text, fact
 from app.model.banks import several
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.names import tensor_path
 from app.model.state import tensor_selection
 from planners.core.colours import STAYS, ink_on, stay_of
@@ -17,7 +17,9 @@ MOST = 12
 MOST_LIVE = 40
 
 
-def live_by_tensor(shown: Shown, step: int, unit: str, *, joined: bool = False) -> dict[str, Row]:
+def live_by_tensor(
+    shown: DisplayedPlan, step: int, unit: str, *, joined: bool = False
+) -> dict[str, Row]:
     """A row for each residency at the cursor; one per tensor where they are many, or if
     `joined`."""
     outputs = set(shown.graph.outputs)
@@ -57,7 +59,9 @@ def largest_first(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: -float(row["share"]))
 
 
-def largest_tensors(shown: Shown, sizes: Mapping[str, int], where: str, why: str) -> list[Row]:
+def largest_tensors(
+    shown: DisplayedPlan, sizes: Mapping[str, int], where: str, why: str
+) -> list[Row]:
     """The tensors with most bytes, under a title that says which they are, and why."""
     most = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST]
     rows = [
@@ -75,7 +79,7 @@ def largest_tensors(shown: Shown, sizes: Mapping[str, int], where: str, why: str
     return [fact(f"{count} {where}: {why}. Tap one to follow it."), *rows]
 
 
-def stays_of(shown: Shown, name: str) -> list[Row]:
+def stays_of(shown: DisplayedPlan, name: str) -> list[Row]:
     """The stays of a tensor on chip: their steps, sort and address."""
     stays = [stay for stay in shown.report.residencies if stay.tensor == name]
     rows = []

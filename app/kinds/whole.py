@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import planners as sp
+from app.captions.sentence import Sentence
+from app.captions.whole import whole_story
 from app.kinds.bars_of_time import BOUND, ENGINES, Bars
 from app.kinds.bound_bars import BoundBars
 from app.kinds.kind import Band, Card, Looks, Row, Together, fact
 from app.kinds.map_rows import MapRows
 from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.state import selected_tensors
 from app.model.stream import ShownRegion
 from app.model.units import seconds_text
-from app.stories.sentence import Sentence
-from app.stories.whole import whole_story
 from planners.core.colours import STAYS
 from planners.core.floors import latency_floor_s
 from planners.core.units import format_bytes
@@ -64,21 +64,21 @@ class WholeKind:
     has_code = False
     """Whether there is a generator of C code for its programs."""
 
-    def made(self, shown: Shown) -> bool:
+    def made(self, shown: DisplayedPlan) -> bool:
         """Whether a plan is of this kind."""
         return True
 
     # ---- cards -----------------------------------------------------------------------------
 
-    def parts(self, shown: Shown) -> str:
+    def parts(self, shown: DisplayedPlan) -> str:
         """The number of parts into which the planner divides the network."""
         return f"{len(shown.graph.operators)} operators"
 
-    def manner_of(self, shown: Shown) -> str:
+    def manner_of(self, shown: DisplayedPlan) -> str:
         """How this plan runs its network, as a part of a sentence."""
         return self.manner
 
-    def title(self, shown: Shown) -> str:
+    def title(self, shown: DisplayedPlan) -> str:
         """Under the network's name: the planner, and the number of parts."""
         hand = ", by hand" if shown.moved else ""
         return f"{shown.plan.planner}{hand} · {self.parts(shown)}"
@@ -91,7 +91,7 @@ class WholeKind:
         """What was searched for without a bound; empty where the gap says how near the plan is."""
         return ""
 
-    def cards(self, shown: Shown) -> list[Card]:
+    def cards(self, shown: DisplayedPlan) -> list[Card]:
         """Traffic, the most bytes held, and latency."""
         report, budget = shown.report, shown.plan.budget_bytes
         held = f"peak, {report.peak_bytes / budget:.0%} of {format_bytes(budget)}"
@@ -105,43 +105,43 @@ class WholeKind:
 
     # ---- address map -----------------------------------------------------------------------
 
-    def rows(self, shown: Shown, memory: str) -> MapRows | Strips:
+    def rows(self, shown: DisplayedPlan, memory: str) -> MapRows | Strips:
         """The drawn rows of a memory."""
         return MapRows(shown, memory)
 
-    def limit(self, shown: Shown) -> tuple[int, str]:
+    def limit(self, shown: DisplayedPlan) -> tuple[int, str]:
         """The limit of the addresses, and its name."""
         return shown.plan.budget_bytes, "budget"
 
-    def regions(self, shown: Shown) -> Sequence[ShownRegion]:
+    def regions(self, shown: DisplayedPlan) -> Sequence[ShownRegion]:
         """The parts of the memories to choose from."""
         return ()
 
-    def region(self, shown: Shown, key: str) -> ShownRegion | None:
+    def region(self, shown: DisplayedPlan, key: str) -> ShownRegion | None:
         """The part that a link calls by `key`; the first where there is none of that name."""
         regions = self.regions(shown)
         return next((region for region in regions if region.key == key), next(iter(regions), None))
 
-    def memory(self, shown: Shown, key: str) -> str:
+    def memory(self, shown: DisplayedPlan, key: str) -> str:
         """The memory of that part."""
         region = self.region(shown, key)
         return region.memory if region else shown.memories[0]
 
-    def room(self, shown: Shown, memory: str) -> int:
+    def room(self, shown: DisplayedPlan, memory: str) -> int:
         """Bytes of a memory that can be filled."""
         return shown.plan.budget_bytes
 
-    def drawn(self, shown: Shown, selection: str) -> set[str]:
+    def drawn(self, shown: DisplayedPlan, selection: str) -> set[str]:
         """The map's names for what is selected: its tensors."""
         return set(selected_tensors(shown.graph, selection))
 
     # ---- tables ----------------------------------------------------------------------------
 
-    def live(self, shown: Shown, step: int, unit: str) -> list[Row]:
+    def live(self, shown: DisplayedPlan, step: int, unit: str) -> list[Row]:
         """A row for each residency at the cursor, largest first."""
         return largest_first([*live_by_tensor(shown, step, unit).values()])
 
-    def largest(self, shown: Shown) -> list[Row]:
+    def largest(self, shown: DisplayedPlan) -> list[Row]:
         """With nothing selected: the tensors that move most for lack of memory, or the largest."""
         if sizes := {name: size for name, size in shown.moved_bytes.items() if size}:
             return largest_tensors(shown, sizes, "spilled", "the memory is too small for them")
@@ -150,20 +150,22 @@ class WholeKind:
         sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))
         return largest_tensors(shown, sizes, "on chip", "nothing is spilled")
 
-    def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
+    def of_part(
+        self, shown: DisplayedPlan, selection: str, why: Mapping[str, Any]
+    ) -> list[Row] | None:
         """Rows on a selected part of the plan, and `why` it is one; None where the selection is no
         part."""
         return None
 
-    def of_tensor(self, shown: Shown, name: str) -> list[Row]:
+    def of_tensor(self, shown: DisplayedPlan, name: str) -> list[Row]:
         """Where a tensor is on chip."""
         return stays_of(shown, name)
 
-    def part_of(self, shown: Shown, operator: str) -> list[Row]:
+    def part_of(self, shown: DisplayedPlan, operator: str) -> list[Row]:
         """The part of the plan that an operator is in."""
         return []
 
-    def of_operator(self, shown: Shown, name: str) -> list[Row]:
+    def of_operator(self, shown: DisplayedPlan, name: str) -> list[Row]:
         """The facts of an operator's parameters."""
         graph = shown.graph
         operator = graph.operators[graph.index[name]]
@@ -172,30 +174,30 @@ class WholeKind:
 
     # ---- time ------------------------------------------------------------------------------
 
-    def bars(self, shown: Shown, trace: sp.Trace) -> Bars:
+    def bars(self, shown: DisplayedPlan, trace: sp.Trace) -> Bars:
         """The timeline's bars of a trace; what binds operators where that is known."""
         return BoundBars(shown, trace) if tells_bound(shown, trace) else Bars(shown, trace)
 
-    def lanes(self, shown: Shown, trace: sp.Trace) -> list[str]:
+    def lanes(self, shown: DisplayedPlan, trace: sp.Trace) -> list[str]:
         """The engines that are used, compute first and what binds it beneath."""
         engines = engines_of(trace)
         return [*engines[:1], *[BOUND] * tells_bound(shown, trace), *engines[1:]]
 
     # ---- the cursor, and sentences ---------------------------------------------------------
 
-    def story(self, shown: Shown, step: int) -> list[Sentence]:
+    def story(self, shown: DisplayedPlan, step: int) -> list[Sentence]:
         """What happened during a step, in the order in which it happened."""
         return whole_story(shown, step)
 
-    def bands(self, shown: Shown, why: Mapping[str, Any]) -> list[Band]:
+    def bands(self, shown: DisplayedPlan, why: Mapping[str, Any]) -> list[Band]:
         """What is coloured over the steps and in the graph; `why` is what is known of it so far."""
         return []
 
-    def together(self, shown: Shown) -> list[Together]:
+    def together(self, shown: DisplayedPlan) -> list[Together]:
         """Operators that run together, in the order in which they run."""
         return []
 
-    def waits(self, shown: Shown) -> list[tuple[str, int]]:
+    def waits(self, shown: DisplayedPlan) -> list[tuple[str, int]]:
         """The selection and the step of what waits; a key leads from one to the next."""
         return []
 
@@ -228,7 +230,7 @@ class AutoKind(WholeKind):
     )
 
 
-def traffic_card(shown: Shown) -> Card:
+def traffic_card(shown: DisplayedPlan) -> Card:
     """What crosses the off-chip interface."""
     compulsory = format_bytes(shown.report.compulsory_bytes)
     about = f"{compulsory} are compulsory: each input loaded once, each output stored once"
@@ -236,7 +238,7 @@ def traffic_card(shown: Shown) -> Card:
     return Card(whole, "traffic incl. compulsory", "traffic", about)
 
 
-def latency_card(shown: Shown) -> Card:
+def latency_card(shown: DisplayedPlan) -> Card:
     """How long the program takes, and how far above what no plan takes less than."""
     took, floor = shown.trace.makespan_s, latency_floor_s(shown.plan)
     is_given = shown.plan.has_given_times
@@ -261,7 +263,7 @@ def latency_card(shown: Shown) -> Card:
     return Card(seconds_text(took), label, "latency", told)
 
 
-def tells_bound(shown: Shown, trace: sp.Trace) -> bool:
+def tells_bound(shown: DisplayedPlan, trace: sp.Trace) -> bool:
     """Whether a lane says what binds operators: not where nothing overlaps, and not of programs for
     which that takes long to find."""
     short = len(trace.intervals) <= MOST_TOLD_BOUND

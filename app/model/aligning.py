@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 
 Pair = tuple[float, float]
 
@@ -57,7 +57,7 @@ class Warp:
         return Warp(tuple(places), tuple(other(self(place)) for place in places))
 
 
-def warp(here: Shown, there: Shown, by: str) -> Warp:
+def warp(here: DisplayedPlan, there: DisplayedPlan, by: str) -> Warp:
     """From the steps of `there` to those of `here`: as they are counted, by time, or by operator.
 
     By operator: operators that come in the same order in both begin and end at the same place; one
@@ -79,7 +79,7 @@ def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
     return y0 + (x - x0) * (y1 - y0) / (x1 - x0)
 
 
-def _by_time(here: Shown, there: Shown) -> list[Pair]:
+def _by_time(here: DisplayedPlan, there: DisplayedPlan) -> list[Pair]:
     """Steps begin where the plan on screen is at that time; after its end, steps of average
     length."""
     starts, places = _clock(here)
@@ -94,7 +94,7 @@ def _by_time(here: Shown, there: Shown) -> list[Pair]:
     return rising(pairs)
 
 
-def _clock(shown: Shown) -> tuple[list[float], list[float]]:
+def _clock(shown: DisplayedPlan) -> tuple[list[float], list[float]]:
     """Start times of steps and their numbers, the end last; steps that begin together count as
     one."""
     times = [start for start, _ in shown.step_seconds]
@@ -103,7 +103,7 @@ def _clock(shown: Shown) -> tuple[list[float], list[float]]:
     return [t for t, _ in kept], [s for _, s in kept]
 
 
-def _by_operator(here: Shown, there: Shown) -> list[Pair]:
+def _by_operator(here: DisplayedPlan, there: DisplayedPlan) -> list[Pair]:
     """Beginnings and ends of operators: as many as have the same order in both plans."""
     first: dict[float, float] = {}
     last: dict[float, float] = {}
@@ -117,7 +117,7 @@ def _by_operator(here: Shown, there: Shown) -> list[Pair]:
     return rising(sorted({*first.items(), *last.items(), *ends}))
 
 
-def spans_of(shown: Shown) -> dict[str, tuple[int, int]]:
+def spans_of(shown: DisplayedPlan) -> dict[str, tuple[int, int]]:
     """The steps of each operator, from its first to the one after its last."""
     spans: dict[str, tuple[int, int]] = {}
     for step, names in enumerate(shown.ran):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.stream import ShownRegion
 from planners.core.units import format_bytes
 
@@ -22,12 +22,12 @@ class BankUse:
     touched_bytes: int
 
 
-def several(shown: Shown) -> bool:
+def several(shown: DisplayedPlan) -> bool:
     """Whether tensors of a plan lie in memories of different speed."""
     return bool(shown.plan.slow_memories)
 
 
-def banks_of(shown: Shown) -> tuple[BankUse, ...]:
+def banks_of(shown: DisplayedPlan) -> tuple[BankUse, ...]:
     """The memories that a plan's tensors may lie in, the fastest first."""
     machine, stays = shown.plan.machine, shown.stay_columns
     extent = dict.fromkeys(stays.memories, 0)
@@ -42,7 +42,7 @@ def banks_of(shown: Shown) -> tuple[BankUse, ...]:
     )
 
 
-def regions_of(shown: Shown) -> tuple[ShownRegion, ...]:
+def regions_of(shown: DisplayedPlan) -> tuple[ShownRegion, ...]:
     """The memories as the address map shows them."""
     return tuple(
         ShownRegion(bank.name, bank.name, bank.name, 0, bank.size_bytes, bank.extent_bytes)
@@ -50,7 +50,7 @@ def regions_of(shown: Shown) -> tuple[ShownRegion, ...]:
     )
 
 
-def held_in(shown: Shown, memory: str) -> Sequence[int]:
+def held_in(shown: DisplayedPlan, memory: str) -> Sequence[int]:
     """The bytes that a memory holds at each step; of a plan for one memory, all on chip."""
     stays = shown.stay_columns
     if not several(shown) or memory not in stays.memories:
@@ -59,25 +59,25 @@ def held_in(shown: Shown, memory: str) -> Sequence[int]:
     return tuple(own.held(shown.steps).tolist())
 
 
-def room_in(shown: Shown, memory: str) -> int:
+def room_in(shown: DisplayedPlan, memory: str) -> int:
     """The bytes of one of several memories; 0 where a plan has no memory of that name."""
     banks = banks_of(shown) if several(shown) else ()
     return next((bank.size_bytes for bank in banks if bank.name == memory), 0)
 
 
-def where(shown: Shown, tensor: str) -> str:
+def where(shown: DisplayedPlan, tensor: str) -> str:
     """The memory that a tensor lies in, where there are several."""
     stays = shown.stays.get(tensor, ()) if several(shown) else ()
     return stays[0].memory if stays else ""
 
 
-def size_words(shown: Shown, tensor: str) -> str:
+def size_words(shown: DisplayedPlan, tensor: str) -> str:
     """A tensor's bytes, and the memory that they are in where there are several."""
     memory = where(shown, tensor)
     return format_bytes(shown.graph.size_bytes(tensor)) + (f" in {memory}" if memory else "")
 
 
-def in_use_words(shown: Shown, step: int) -> str:
+def in_use_words(shown: DisplayedPlan, step: int) -> str:
     """How full each memory is at a step."""
     each = [
         f"{format_bytes(held_in(shown, bank.name)[step])} of {format_bytes(bank.size_bytes)} "

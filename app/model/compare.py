@@ -10,7 +10,7 @@ from typing import Any
 
 import planners as sp
 from app.model.aligning import Warp, rising, spans_of, warp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.options import that_count, usual
 from app.model.stream import Stream
 from planners.audits.shown import is_allocation
@@ -42,17 +42,17 @@ class Difference:
         return self.here_bytes - self.there_bytes
 
 
-def comparable(here: Shown | None, there: Shown | None) -> bool:
+def comparable(here: DisplayedPlan | None, there: DisplayedPlan | None) -> bool:
     """Whether tensors of one plan are tensors of the other."""
     return bool(here and there) and here.graph.digest == there.graph.digest  # type: ignore[union-attr]
 
 
-def allocations(here: Shown, there: Shown) -> bool:
+def allocations(here: DisplayedPlan, there: DisplayedPlan) -> bool:
     """Whether both are other tools' plans, or the better ones: what differs are addresses."""
     return is_allocation(here.plan) and is_allocation(there.plan)
 
 
-def addresses(shown: Shown) -> dict[str, int]:
+def addresses(shown: DisplayedPlan) -> dict[str, int]:
     """Where each tensor first lies."""
     found: dict[str, int] = {}
     for stay in shown.report.residencies:
@@ -60,7 +60,9 @@ def addresses(shown: Shown) -> dict[str, int]:
     return found
 
 
-def differences(here: Shown, there: Shown, by: str = "operator") -> list[Difference]:
+def differences(
+    here: DisplayedPlan, there: DisplayedPlan, by: str = "operator"
+) -> list[Difference]:
     """Tensors that differ, those first whose traffic differs most.
 
     `by` says which steps of the two belong together (`app.model.aligning.ALIGNED`).
@@ -94,7 +96,7 @@ class ComparedStays:
     only_there: list[tuple[sp.Residency, Columns]]
 
 
-def stays(here: Shown, there: Shown, by: str = "operator") -> ComparedStays:
+def stays(here: DisplayedPlan, there: DisplayedPlan, by: str = "operator") -> ComparedStays:
     """How the stays of two plans differ; the last result is kept with the plan here."""
     known: ComparedStays | None = here.__dict__.get(KEPT)
     if known is None or known.there() is not there or known.by != by:
@@ -104,7 +106,9 @@ def stays(here: Shown, there: Shown, by: str = "operator") -> ComparedStays:
     return known
 
 
-def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.Residency, str]]:
+def stay_kinds(
+    here: DisplayedPlan, there: DisplayedPlan, moved: Warp = AS_IS
+) -> list[tuple[sp.Residency, str]]:
     """Each stay of one plan and how the other plan has it, with its steps moved onto the
     first's."""
     exact, timed, boxes = set(), set(), set()
@@ -134,7 +138,7 @@ def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.
 
 
 def only_there(
-    here: Shown, there: Shown, moved: Warp = AS_IS
+    here: DisplayedPlan, there: DisplayedPlan, moved: Warp = AS_IS
 ) -> list[tuple[sp.Residency, Columns]]:
     """Stays of the other plan in whose steps the one here does not have the tensor on chip.
 
@@ -173,7 +177,7 @@ def _whole(place: float) -> float:
     return float(round(place)) if abs(place - round(place)) < 0.01 else place
 
 
-def operator_kinds(here: Shown, there: Shown) -> dict[str, str]:
+def operator_kinds(here: DisplayedPlan, there: DisplayedPlan) -> dict[str, str]:
     """Operators that differ, each with the first of `KINDS` of what it writes, or with `ORDER`."""
     kinds: dict[str, str] = {}
     order = {kind: i for i, kind in enumerate(KINDS)}
@@ -189,7 +193,7 @@ def operator_kinds(here: Shown, there: Shown) -> dict[str, str]:
     return kinds
 
 
-def reordered(here: Shown, there: Shown) -> list[str]:
+def reordered(here: DisplayedPlan, there: DisplayedPlan) -> list[str]:
     """The fewest operators that must change their places to make one order the other."""
     ours, theirs = spans_of(here), spans_of(there)
     pairs = [
@@ -215,7 +219,7 @@ def fields_that_differ(
     return [row for row in rows if row[1] != row[2]]
 
 
-def totals(here: Shown, there: Shown) -> list[tuple[str, float, float, str]]:
+def totals(here: DisplayedPlan, there: DisplayedPlan) -> list[tuple[str, float, float, str]]:
     """Totals of the plans: name, here, in the pinned one, and the unit (`B`, `s` or `J`).
 
     Of allocations those of addresses alone.

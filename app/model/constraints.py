@@ -13,7 +13,7 @@ from app.model.state import TENSOR, ProblemFields, selected_operators
 from planners.core.weights import COUNTED, weights_of
 
 if TYPE_CHECKING:
-    from app.model.checked_plan import Shown
+    from app.model.displayed_plan import DisplayedPlan
 
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "cosma": ("keep", "spill", "before"),
@@ -83,7 +83,7 @@ def why_not_asked(text: str, planner: str) -> str:
     return f"{planner} knows no such wish" + (f"; {' and '.join(who)} {does}" if who else "")
 
 
-def wished_tensor(shown: Shown, selection: str) -> str:
+def wished_tensor(shown: DisplayedPlan, selection: str) -> str:
     """The tensor that a wish would be about: the selected one, or the selected operator's."""
     if selection.startswith(TENSOR):
         name = selection.removeprefix(TENSOR)
@@ -94,7 +94,7 @@ def wished_tensor(shown: Shown, selection: str) -> str:
     return str(shown.graph.operators[shown.graph.index[operator]].outputs[0])
 
 
-def wished_operator(shown: Shown, selection: str) -> str:
+def wished_operator(shown: DisplayedPlan, selection: str) -> str:
     """The operator that is selected directly, not through its tensor."""
     if not selection or selection.startswith(TENSOR):
         return ""
@@ -102,7 +102,9 @@ def wished_operator(shown: Shown, selection: str) -> str:
     return operators[0] if len(operators) == 1 else ""
 
 
-def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) -> list[WishOffer]:
+def offers(
+    shown: DisplayedPlan, selection: str, wishes: Sequence[str], planner: str
+) -> list[WishOffer]:
     """The buttons that make sense for what is selected, under a planner."""
     known, buttons = KNOWN.get(planner, ()), list[WishOffer]()
     tensor, operator = wished_tensor(shown, selection), wished_operator(shown, selection)
@@ -117,7 +119,7 @@ def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) ->
     return buttons
 
 
-def why_no_choice(shown: Shown, tensor: str, planner: str) -> str:
+def why_no_choice(shown: DisplayedPlan, tensor: str, planner: str) -> str:
     """Why a planner has no choice about a tensor: parameters may not be counted, and with groups
     only tensors that operators write are planned. Empty where it has a choice."""
     kind = shown.graph.tensors[tensor].kind
@@ -137,7 +139,7 @@ def _of_tensor(tensor: str, wishes: Sequence[str], whose: str) -> list[WishOffer
     ]
 
 
-def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[WishOffer]:
+def _of_groups(shown: DisplayedPlan, operator: str, wishes: Sequence[str]) -> list[WishOffer]:
     """Buttons to fuse with the readers of what it writes, or split from them, or pick any
     operator."""
     graph, group = shown.graph, shown.group_of

@@ -17,7 +17,7 @@ log = logging.getLogger("spillway")
 ASKED = frozenset({"plan", "sweep", "check", "import", "code", "export"})
 """Kinds of jobs that somebody asks for; others come by themselves, many a second."""
 REGISTRY = CollectorRegistry()
-"""What is counted here; `app.door.metrics` adds what can be looked up."""
+"""What is counted here; `app.server.metrics` adds what can be looked up."""
 _refusals = Counter("spillway_refusals", "Requests refused.", ["status"], registry=REGISTRY)
 _deaths = Counter("spillway_worker_deaths", "Workers ended.", ["reason"], registry=REGISTRY)
 _jobs = Counter("spillway_jobs", "Jobs that have ended.", ["kind", "how"], registry=REGISTRY)

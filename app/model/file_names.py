@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 
 
-def file_stem(shown: Shown) -> str:
+def file_stem(shown: DisplayedPlan) -> str:
     """What files of a plan are called."""
     return f"{file_word(shown.graph.name)}-{shown.plan.budget_bytes}"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape, unescape
 
-from app.model.places import ASSETS
+from app.model.paths import ASSETS
 
 FILE = ASSETS / "glossary.md"  # a link, so that wheels have it too
 ENTRY = re.compile(r"^### (.+)\n((?:(?!#).*\n?)+)", re.MULTILINE)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import planners as sp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from planners.core.units import format_bytes
 from planners.fusion.explain import FusedGroup
 from planners.fusion.tile.axes import Axes
@@ -74,12 +74,12 @@ def members_words(names: Sequence[str]) -> str:
     return f"{names[0]} … {names[-1]} ({len(names)} operators)"
 
 
-def buffer_bytes(shown: Shown, group: FusedGroup) -> int:
+def buffer_bytes(shown: DisplayedPlan, group: FusedGroup) -> int:
     """The most bytes on chip while a group runs."""
     return max(shown.report.occupancy[group.start_step : group.stop_step], default=0)
 
 
-def group_line(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> str:
+def group_line(shown: DisplayedPlan, group: FusedGroup, why: Mapping[str, Any]) -> str:
     """One line for a hover: the tile, what it holds and moves, and what that is instead of.
 
     `why` has, of each group by name, what is known so far of other ways.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from planners.core.tables.making import table_of
 from planners.core.tables.table import LOAD, STORE
 from planners.simulator.records.interval_columns import columns_of_intervals
@@ -61,7 +61,7 @@ def between(start: float, stop: float, steps: int) -> StepRange | None:
     return StepRange(first, last) if first < last else None
 
 
-def facts_in(shown: Shown, span: StepRange) -> RangeFacts:
+def facts_in(shown: DisplayedPlan, span: StepRange) -> RangeFacts:
     """All of it. Raises `BadInput` for a program of more instructions than are ever drawn."""
     moves = {kind: _moves(shown, span, kind) for kind in (LOAD, STORE)}
     times = columns_of_intervals(shown.trace.intervals)
@@ -88,7 +88,7 @@ def facts_in(shown: Shown, span: StepRange) -> RangeFacts:
     )
 
 
-def _moves(shown: Shown, span: StepRange, kind: int) -> dict[str, int]:
+def _moves(shown: DisplayedPlan, span: StepRange, kind: int) -> dict[str, int]:
     """Bytes of each tensor that transfers of a kind bring over the chip's edge in a range."""
     program = shown.plan.program
     table = table_of(program)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import planners as sp
-from app.model.checked_plan import Shown
 from app.model.columns_text import columns_read, columns_text
+from app.model.displayed_plan import DisplayedPlan
 from app.model.packing import unpacked
 from planners.simulator.records.interval_columns import (
     HeldIntervals,
@@ -28,7 +28,7 @@ COSTS = ("makespan_s", "traffic_bytes", "peak_bytes", "extent_bytes", "energy")
 TRACE = ("machine", "serial", *COSTS, "busy_s", "times", "touched_bytes")
 
 
-def to_wire(shown: Shown) -> dict[str, Any]:
+def to_wire(shown: DisplayedPlan) -> dict[str, Any]:
     """The plan to be drawn, the report of the check, the times, and the plan's own text, packed."""
     data: dict[str, Any] = {
         "packed": shown.packed,
@@ -40,7 +40,7 @@ def to_wire(shown: Shown) -> dict[str, Any]:
     return data if shown.packed else {**data, "drawn": shown.plan.to_json()}
 
 
-def from_wire(data: Mapping[str, Any]) -> Shown:
+def from_wire(data: Mapping[str, Any]) -> DisplayedPlan:
     """What `to_wire` wrote; the plan is parsed, but neither checked nor timed again."""
     drawn = data["drawn"] if "drawn" in data else json.loads(unpacked(data["packed"]))
     report, trace = dict(data["report"]), dict(data["trace"])
@@ -48,4 +48,4 @@ def from_wire(data: Mapping[str, Any]) -> Shown:
     report["residencies"] = HeldStays(columns_read(StayColumns, data["stays"]))
     trace["intervals"] = HeldIntervals(columns_read(IntervalColumns, data["intervals"]))
     plan = sp.Plan.from_json(drawn)
-    return Shown(plan, sp.CheckReport(**report), sp.Trace(**trace), data["packed"])
+    return DisplayedPlan(plan, sp.CheckReport(**report), sp.Trace(**trace), data["packed"])

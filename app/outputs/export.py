@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.model.banks import several
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import title_of
 from app.outputs.tables import residencies_csv, steps_csv, table, tensors_csv, timeline_csv
 from planners.allocation.csv_io import COLUMNS
@@ -16,7 +16,7 @@ from planners.allocation.csv_io import COLUMNS
 MICROSECONDS = 1e6
 
 
-def lifetimes_csv(shown: Shown) -> str:
+def lifetimes_csv(shown: DisplayedPlan) -> str:
     """`id,lower,upper,size` with a row for each residency, as `spillway pack` reads it.
 
     Steps count from 0 and are half-open, as the address map draws them; a tensor that comes back
@@ -33,7 +33,7 @@ def lifetimes_csv(shown: Shown) -> str:
     return table(COLUMNS, rows)
 
 
-def trace_json(shown: Shown, serial: bool = False) -> str:
+def trace_json(shown: DisplayedPlan, serial: bool = False) -> str:
     """The timeline in Chrome's trace format, for ui.perfetto.dev: one thread per engine, in µs."""
     trace = shown.serial_trace if serial else shown.trace
     threads = {engine: i for i, engine in enumerate(dict.fromkeys(trace.busy_s), start=1)}
@@ -63,7 +63,7 @@ def trace_json(shown: Shown, serial: bool = False) -> str:
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, separators=(",", ":"))
 
 
-FILES: dict[str, tuple[str, str, Callable[[Shown], str]]] = {
+FILES: dict[str, tuple[str, str, Callable[[DisplayedPlan], str]]] = {
     "plan": (".json", "The plan as JSON: the explorer and sp.Plan.load read it", lambda s: s.text),
     "lifetimes": (".csv", "Lifetimes as CSV: spillway pack reads them", lifetimes_csv),
     "trace": (".trace.json", "Timeline for ui.perfetto.dev", trace_json),
@@ -75,10 +75,13 @@ FILES: dict[str, tuple[str, str, Callable[[Shown], str]]] = {
 """Files of a plan alone: their suffixes, contents, and writers."""
 
 
-OF_TIMES: dict[str, Callable[[Shown, bool], str]] = {"trace": trace_json, "timeline": timeline_csv}
+OF_TIMES: dict[str, Callable[[DisplayedPlan, bool], str]] = {
+    "trace": trace_json,
+    "timeline": timeline_csv,
+}
 
 
-def written(name: str, shown: Shown, *, serial: bool = False) -> str:
+def written(name: str, shown: DisplayedPlan, *, serial: bool = False) -> str:
     """One of `FILES` as text; `serial`: times with nothing overlapped, for files that have
     times."""
     return OF_TIMES[name](shown, serial) if name in OF_TIMES else FILES[name][2](shown)

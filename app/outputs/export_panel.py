@@ -15,8 +15,8 @@ from app.outputs.sharing import PAGE
 from app.outputs.tables import differences_csv, live_csv
 from app.session.session import Session
 from app.widgets.buttons import button
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
 from app.widgets.palette import Theme
 from app.widgets.rows import Browser
 from app.widgets.style import COMPACT, TEXT

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
+from app.captions.verdict import verdict
 from app.kinds.registry import kind_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.lecture import Item, Lecture
 from app.model.units import seconds_text
-from app.stories.verdict import verdict
 from planners.core.far_limit import drawn_bytes, free_above
 from planners.core.units import format_bytes
 
@@ -34,7 +34,7 @@ svg {{ display: block; width: 100%; height: auto; margin: 4px 0; }}
 """
 
 
-def handout_html(lecture: Lecture, plans: Mapping[str, Shown]) -> str:
+def handout_html(lecture: Lecture, plans: Mapping[str, DisplayedPlan]) -> str:
     """The page; `plans` are those of items by their links, as far as there are any."""
     parts = [
         _section(number, item, plans.get(item.link)) for number, item in enumerate(lecture.items, 1)
@@ -42,7 +42,7 @@ def handout_html(lecture: Lecture, plans: Mapping[str, Shown]) -> str:
     return PAGE.format(title=escape(lecture.title or "A lecture"), sections="\n".join(parts))
 
 
-def _section(number: int, item: Item, shown: Shown | None) -> str:
+def _section(number: int, item: Item, shown: DisplayedPlan | None) -> str:
     lines = [f"<h2>{number}. {escape(item.title)}</h2>"]
     if item.note:
         lines.append(f"<p>{escape(item.note)}</p>")
@@ -61,7 +61,7 @@ def _section(number: int, item: Item, shown: Shown | None) -> str:
     return f"<section>{''.join(lines)}</section>"
 
 
-def map_svg(shown: Shown, step: int) -> str:
+def map_svg(shown: DisplayedPlan, step: int) -> str:
     """The address map in small: a rectangle for each stay, addresses upwards, the step marked."""
     own = [stay for stay in shown.report.residencies if stay.memory == shown.memories[0]]
     area = {id(s): s.size_bytes * (s.stop_step - s.start_step) for s in own}

@@ -13,7 +13,7 @@ import param
 
 from app.model.file_names import file_word
 from app.model.lecture import Lecture
-from app.model.places import script
+from app.model.paths import script
 from app.model.presenter import USUAL
 from app.outputs.handout import handout_html
 from app.session.session import Session

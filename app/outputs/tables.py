@@ -13,8 +13,8 @@ from typing import Any
 
 import planners as sp
 from app.kinds.registry import step_story
-from app.model.checked_plan import Shown
 from app.model.compare import comparable, differences, totals
+from app.model.displayed_plan import DisplayedPlan
 from planners.core.colours import stay_of
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -33,7 +33,7 @@ def _plain(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
-def tensors_csv(shown: Shown) -> str:
+def tensors_csv(shown: DisplayedPlan) -> str:
     """A row for each tensor: what it is, how large, where it stays, what it moves."""
     graph = shown.graph
     about = ("tensor", "kind", "shape", "bytes", "made_by", "readers")
@@ -66,7 +66,7 @@ def tensors_csv(shown: Shown) -> str:
     return table(head, (row(name) for name in graph.tensors))
 
 
-def residencies_csv(shown: Shown) -> str:
+def residencies_csv(shown: DisplayedPlan) -> str:
     """A row for each range of bytes of each stay on chip: the rectangles of the address map."""
     head = ("tensor", "memory", "first_step", "last_step", "start", "stop", "bytes", "stay")
     outputs = shown.graph.outputs
@@ -82,7 +82,7 @@ def residencies_csv(shown: Shown) -> str:
     return table(head, rows())
 
 
-def timeline_csv(shown: Shown, serial: bool = False) -> str:
+def timeline_csv(shown: DisplayedPlan, serial: bool = False) -> str:
     """A row for each interval of each engine, and what it waited for."""
     trace = shown.serial_trace if serial else shown.trace
     head = ("engine", "step", "start_s", "stop_s", "stall_s", "cause", "what")
@@ -94,7 +94,7 @@ def _interval(item: sp.Interval) -> Sequence[Any]:
     return (item.engine, item.step + 1, *times, item.cause, item.label)
 
 
-def live_csv(shown: Shown, step: int) -> str:
+def live_csv(shown: DisplayedPlan, step: int) -> str:
     """What is on chip while a step computes, largest first."""
     head = ("step", "tensor", "memory", "bytes", "address")
     return table(
@@ -106,7 +106,7 @@ def live_csv(shown: Shown, step: int) -> str:
     )
 
 
-def steps_csv(shown: Shown) -> str:
+def steps_csv(shown: DisplayedPlan) -> str:
     """A row for each step: what it runs, when, what is held, and what happened in sentences."""
     head = ("step", "operators", "start_s", "stop_s", "bytes_held", "story")
     return table(
@@ -124,7 +124,7 @@ def steps_csv(shown: Shown) -> str:
     )
 
 
-def differences_csv(here: Shown, there: Shown) -> str:
+def differences_csv(here: DisplayedPlan, there: DisplayedPlan) -> str:
     """Totals of two plans, and a row for each tensor that they treat differently.
 
     Of plans of different graphs the totals alone.

@@ -11,7 +11,7 @@ from typing import Any
 
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 from planners.audits.shown import is_allocation
@@ -32,7 +32,7 @@ class Auditing(SessionPart):
         self,
         models: Models,
         jobs: Asks,
-        keep: Callable[[Shown, Mapping[str, Any], str], object],
+        keep: Callable[[DisplayedPlan, Mapping[str, Any], str], object],
         judge: Callable[[], object],
     ) -> None:
         self.models, self._keep, self._judge = models, keep, judge

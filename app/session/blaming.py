@@ -5,7 +5,7 @@ from __future__ import annotations
 import planners as sp
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.session.asking import Ask, SessionPart, setter
 from app.session.auditing import Auditing
 from app.session.models import Models
@@ -21,7 +21,7 @@ class Blaming(SessionPart):
         how = {"runs": setter(work, "blaming"), "wrong": setter(work, "notice")}
         self._blame = Ask(jobs, self._take, **how)
         self.asks = (self._blame,)
-        self._asked: Shown | None = None
+        self._asked: DisplayedPlan | None = None
         work.param.watch(lambda *_: self._forget(), "shown")
 
     def start(self) -> None:

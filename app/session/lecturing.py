@@ -14,7 +14,7 @@ import param
 import planners as sp
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.lecture import MOST_ITEMS, MOST_NOTE, MOST_TITLE, Item, Lecture, read_lecture
 from app.model.state import problem_with
 from app.model.url import from_query
@@ -48,7 +48,7 @@ class Lecturing(SessionPart, param.Parameterized):
         self.asks = (self._next, self._plan)
         self._walked = 0
         self._missing: deque[str] = deque()
-        self._found: dict[str, Shown] = {}
+        self._found: dict[str, DisplayedPlan] = {}
         self._asked = ""
 
     @property

@@ -12,8 +12,8 @@ from app.jobs.homes import home_of
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
-from app.model.checked_plan import Shown
 from app.model.constraints import asked
+from app.model.displayed_plan import DisplayedPlan
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 from app.session.sweeping import front_budgets
@@ -62,7 +62,7 @@ class LiveGroups(SessionPart):
         """Whether somebody at the slider waits for an answer."""
         return self._preview.busy
 
-    def explain(self, shown: Shown) -> None:
+    def explain(self, shown: DisplayedPlan) -> None:
         """Ask why the groups of a new plan are as they are, and then prepare for the slider."""
         work = self.models.work
         self._why.drop()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.options import options
 from app.model.pareto import GRAPH_FIELDS, beside, indexed, same_network
 from app.model.state import Look, ProblemFields, Work
@@ -46,9 +46,9 @@ class Models:
     brought: Brought = field(default_factory=Brought)
 
     @property
-    def shown(self) -> Shown | None:
+    def shown(self) -> DisplayedPlan | None:
         """The checked plan on screen."""
-        shown: Shown | None = self.work.shown
+        shown: DisplayedPlan | None = self.work.shown
         return shown
 
     def request(self, of: ProblemFields | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import planners as sp
 from app.jobs.handlers.moved_by_hand import judged, refusal
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.moved_by_hand import (
     address_of,
     alignment_of,
@@ -41,17 +41,17 @@ class Moving(SessionPart):
         self,
         models: Models,
         jobs: Asks,
-        show: Callable[[Shown], object],
+        show: Callable[[DisplayedPlan], object],
         plan: Callable[[], object],
     ) -> None:
         self.models, self._show, self._plan = models, show, plan
         flags = {"runs": setter(models.work, "judging"), "wrong": setter(models.work, "notice")}
         self._judge = Ask(jobs, self._take, **flags)
         self.asks = (self._judge,)
-        self._base: Shown | None = None
-        self._before: list[Shown] = []
-        self._mine: Shown | None = None
-        self._asked: tuple[Shown, int, int] | None = None
+        self._base: DisplayedPlan | None = None
+        self._before: list[DisplayedPlan] = []
+        self._mine: DisplayedPlan | None = None
+        self._asked: tuple[DisplayedPlan, int, int] | None = None
 
     @property
     def moves(self) -> int:
@@ -72,7 +72,7 @@ class Moving(SessionPart):
             return None
         return stay_at(shown.report, look.selection.removeprefix(TENSOR), look.step)
 
-    def explain(self, shown: Shown) -> None:
+    def explain(self, shown: DisplayedPlan) -> None:
         """A plan came on screen: questions about another one are dropped."""
         self.close()
         self.models.work.attempt = {}
@@ -134,7 +134,7 @@ class Moving(SessionPart):
     def move(self, stay: sp.Residency, offset: int) -> None:
         """Have `check` judge a stay at another address. Raises `BadInput` where it cannot move."""
         work = self.models.work
-        shown: Shown = work.shown
+        shown: DisplayedPlan = work.shown
         if reason := why_fixed(shown.plan, stay):
             raise BadInput(reason)
         self.close()
@@ -157,7 +157,7 @@ class Moving(SessionPart):
         else:
             self._accept(moved)
 
-    def _accept(self, moved: Shown) -> None:
+    def _accept(self, moved: DisplayedPlan) -> None:
         assert self._asked is not None
         before = self._asked[0]
         base, history = self._base or before, [*self._before, before][-KEPT:]

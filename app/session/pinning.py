@@ -10,7 +10,7 @@ from param.parameterized import discard_events
 
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.options import WISHES, that_count, usual, word
 from app.model.packing import unpacked
 from app.model.state import ProblemFields, moved, problem_with
@@ -29,7 +29,7 @@ class PinnedPlan:
     """A plan on the shelf: what it is called, and the fields of the problem that it answers."""
 
     name: str
-    shown: Shown = field(repr=False, compare=False)
+    shown: DisplayedPlan = field(repr=False, compare=False)
     fields: Mapping[str, Any] = field(repr=False, compare=False)
 
 
@@ -39,7 +39,7 @@ class Pins(SessionPart):
     `show` puts a plan on screen.
     """
 
-    def __init__(self, models: Models, jobs: Asks, show: Callable[[Shown], object]) -> None:
+    def __init__(self, models: Models, jobs: Asks, show: Callable[[DisplayedPlan], object]) -> None:
         self.models, self._show = models, show
         runs = setter(models.work, "pinning")
         self._plan = Ask(jobs, self._take, runs=runs, wrong=lambda text: self._failed(text))
@@ -66,7 +66,7 @@ class Pins(SessionPart):
             self.pin()
         look.param.update(comparing=True, split=True)
 
-    def keep(self, shown: Shown, fields: Mapping[str, Any], name: str = "") -> None:
+    def keep(self, shown: DisplayedPlan, fields: Mapping[str, Any], name: str = "") -> None:
         """Put a plan on the shelf, dropping the oldest if it is full, and compare with it."""
         work = self.models.work
         shelf = [kept for kept in work.shelf if kept.shown is not shown]
@@ -148,7 +148,7 @@ class Pins(SessionPart):
         work = self.models.work
         match answer.name:
             case "plan":
-                shown: Shown = answer["shown"]
+                shown: DisplayedPlan = answer["shown"]
                 self.keep(shown, self._fields or fields_of_plan(shown), self._name)
             case "text" if work.pinned is not None and not work.pinned.packed:
                 work.pinned.late.append(answer["packed"])
@@ -161,7 +161,7 @@ class Pins(SessionPart):
         self.models.work.notice = f"Nothing to compare with: {why}"
 
 
-def fields_of_plan(shown: Shown) -> dict[str, Any]:
+def fields_of_plan(shown: DisplayedPlan) -> dict[str, Any]:
     """The fields of the problem that a plan from a file answers."""
     known = problem_of(shown.plan)
     known.setdefault("model", shown.graph.name)
@@ -169,7 +169,7 @@ def fields_of_plan(shown: Shown) -> dict[str, Any]:
     return answered(problem.values_by_name())
 
 
-def name_of(shown: Shown, fields: Mapping[str, Any]) -> str:
+def name_of(shown: DisplayedPlan, fields: Mapping[str, Any]) -> str:
     """The name of a plan: planner, options that are not the default, budget."""
     chosen = that_count(fields) if fields else {}
     own = [name for name in chosen if "." in name or name == WISHES]

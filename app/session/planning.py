@@ -13,7 +13,7 @@ import planners as sp
 from app.jobs.pool import Asks, PoolJob
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.history import Moment, best_so_far, remembered
 from app.model.options import no_breaks, without_breaks
 from app.model.pareto import GRAPH_FIELDS
@@ -70,8 +70,8 @@ class PlanActs:
     planned. What changes within `together` is to be seen at once.
     """
 
-    show: Callable[[Shown], object]
-    adopt: Callable[[Shown], object]
+    show: Callable[[DisplayedPlan], object]
+    adopt: Callable[[DisplayedPlan], object]
     take_graph: Callable[[Mapping[str, Any]], object]
     note: Callable[[Mapping[str, Any], Mapping[str, Any]], object]
     begun: Callable[[], object]
@@ -275,7 +275,7 @@ class Planning(SessionPart):
         if answer.name == "budgets":
             self.take_budgets(answer.data)
 
-    def _take_plan(self, shown: Shown) -> None:
+    def _take_plan(self, shown: DisplayedPlan) -> None:
         self._took, work = True, self.models.work
         if not self._asked_for:
             self._acts.adopt(shown)

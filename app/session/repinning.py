@@ -7,13 +7,13 @@ from typing import Any
 
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.state import problem_with
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered
 
 FAILED = "The plan that the link compares with is not there: {}"
-Keep = Callable[[Shown, Mapping[str, Any]], object]
+Keep = Callable[[DisplayedPlan, Mapping[str, Any]], object]
 
 
 class Repins(SessionPart):

@@ -11,20 +11,20 @@ from urllib.parse import parse_qsl
 from param.parameterized import discard_events
 
 from app.jobs.pool import Asks, Share
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.machine_file import read_machine
 from app.model.pareto import indexed
 from app.model.state import ProblemFields, moved, problem_with
 from app.model.url import from_query, link, pinned_in
 from app.session import planning, sweeping, tour, what_if
+from app.session.alternatives import Elsewhere
 from app.session.asking import SessionPart, Together
 from app.session.auditing import Auditing
 from app.session.blaming import Blaming
 from app.session.breaks import Breaks
 from app.session.coding import Coding
 from app.session.cursor import Cursor
-from app.session.elsewhere import Elsewhere
-from app.session.first import first_fields, first_shown, stored_first
+from app.session.initial_plan import first_fields, first_shown, stored_first
 from app.session.lecturing import LectureActs, Lecturing
 from app.session.live import LiveGroups
 from app.session.models import Models
@@ -273,7 +273,7 @@ class Session:
         self.repins.start(pinned)
         self.work.refused = [*wrong, *more]
 
-    def show(self, shown: Shown) -> None:
+    def show(self, shown: DisplayedPlan) -> None:
         """Show a checked plan; cursor, selection and blocks stay where they still apply."""
         before, work = self.models.shown, self.work
         same_graph = before is not None and before.graph.digest == shown.graph.digest
@@ -294,7 +294,7 @@ class Session:
         self.what_if.explain(shown)
         self.moving.explain(shown)
 
-    def _look_at(self, shown: Shown, same_graph: bool) -> None:
+    def _look_at(self, shown: DisplayedPlan, same_graph: bool) -> None:
         """Set cursor, selection and blocks for a plan: no view may draw it with the old plan's."""
         look = self.look
         with discard_events(look):

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from app.model.places import ASSETS
+from app.model.paths import ASSETS
 from app.model.state import ProblemFields, problem_with
 from app.session.models import Models
 from planners import __version__

@@ -13,7 +13,7 @@ from typing import Any
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import ON_MACHINE
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import format_exact
@@ -78,7 +78,7 @@ class Streams(SessionPart):
         sizes = [memory for points in (shown.stream.details.front, *known) for memory, _ in points]
         return round(max(sizes) * BEYOND) if sizes else None
 
-    def explain(self, shown: Shown) -> None:
+    def explain(self, shown: DisplayedPlan) -> None:
         """Ask for the fronts of a new plan's problem, unless they are known."""
         work = self.models.work
         if shown.stream is None or not self.offered or self.models.stale:

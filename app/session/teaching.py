@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from app.kinds.registry import step_story
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.presenter import LAYOUTS
 from app.session.models import Models
 
@@ -41,7 +41,7 @@ class Teaching:
         self.models.look.playing = not self.models.look.playing
 
 
-def spoken_tensors(shown: Shown, step: int) -> list[str]:
+def spoken_tensors(shown: DisplayedPlan, step: int) -> list[str]:
     """The tensors that a step's sentences name; where one operator ran, all that it touches."""
     named = [sentence.tensor for sentence in step_story(shown, step) if sentence.tensor]
     ran = shown.ran[step]
@@ -51,7 +51,7 @@ def spoken_tensors(shown: Shown, step: int) -> list[str]:
     return [name for name in dict.fromkeys(named) if name in shown.graph.tensors]
 
 
-def next_event(shown: Shown, step: int, direction: int = 1) -> int | None:
+def next_event(shown: DisplayedPlan, step: int, direction: int = 1) -> int | None:
     """The nearest such step after a step, or before it; None where there is none."""
     steps = shown.moves
     if direction > 0:

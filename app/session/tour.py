@@ -16,7 +16,7 @@ from param.parameterized import discard_events
 
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.presenter import layout_of
 from app.model.state import problem_with
 from app.session.asking import Ask, SessionPart, setter
@@ -50,7 +50,7 @@ class TourActs:
 
     abandon: Callable[[], object]
     plan: Callable[[], object]
-    show: Callable[[Shown], object]
+    show: Callable[[DisplayedPlan], object]
     take_budgets: Callable[[Mapping[str, Any]], object]
     sweep: Callable[[], object]
     cancel_sweep: Callable[[], object]
@@ -72,7 +72,7 @@ class Tour(SessionPart, param.Parameterized):
         self._before: Before | None = None
         self._queue: deque[str] = deque()
         self._making = ""
-        self._found: dict[str, Shown] = {}
+        self._found: dict[str, DisplayedPlan] = {}
         self._failed: dict[str, str] = {}
         self._budgets: dict[str, Mapping[str, Any]] = {}
         models.work.param.watch(lambda *_: self._refresh(), "points")
@@ -158,7 +158,9 @@ class Tour(SessionPart, param.Parameterized):
             self._acts.sweep()
         self._say(stop, stop.tell(self.models))
 
-    def _put(self, shown: Shown, shown_for: Mapping[str, Any], problem: Mapping[str, Any]) -> None:
+    def _put(
+        self, shown: DisplayedPlan, shown_for: Mapping[str, Any], problem: Mapping[str, Any]
+    ) -> None:
         """Show a plan that was checked before, with the problem that it answers."""
         models = self.models
         self._acts.abandon()

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.captions.why import cause_text
 from app.kinds.registry import GROUPS, POOL, STREAM, step_story
 from app.model.banks import several
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.state import group_selection, operator_selection, run_selection, tensor_selection
 from app.model.units import seconds_text
 from app.session.models import Models
-from app.stories.why import cause_text
 from planners.core.units import format_bytes
 
 NETWORK: Mapping[str, Any] = {
@@ -28,7 +28,7 @@ PLANS: Mapping[str, Mapping[str, Any]] = {
     "streamed": {"planner": STREAM.planner, "budget": "256 KiB", "machine": "stm32f746"},
     "roomy": {"budget": "MP"},
 }
-Found = Mapping[str, Shown]
+Found = Mapping[str, DisplayedPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Stop:
     live: bool = False
 
 
-def _shown(models: Models) -> Shown:
-    shown: Shown = models.work.shown
+def _shown(models: Models) -> DisplayedPlan:
+    shown: DisplayedPlan = models.work.shown
     return shown
 
 
@@ -75,7 +75,7 @@ def _network(models: Models) -> str:
     )
 
 
-def _largest(shown: Shown) -> Any:
+def _largest(shown: DisplayedPlan) -> Any:
     return max(shown.live(shown.report.peak_step), key=lambda r: r.size_bytes)
 
 
@@ -115,7 +115,7 @@ def _budget(models: Models) -> str:
     )
 
 
-def _spill(shown: Shown) -> tuple[str, int] | None:
+def _spill(shown: DisplayedPlan) -> tuple[str, int] | None:
     """The first tensor that is spilled, and the step in which it leaves."""
     left = [r for r in shown.report.residencies if r.ending == "spill"]
     first = min(left, key=lambda r: r.stop_step, default=None)
@@ -137,7 +137,7 @@ def _spilled(models: Models) -> str:
     return "A spill (▲) and its retrieval (▼). " + " ".join(filter(None, words))
 
 
-def _about(shown: Shown, tensor: str, step: int | None, mark: str) -> str:
+def _about(shown: DisplayedPlan, tensor: str, step: int | None, mark: str) -> str:
     """The sentence on a tensor's move, with its step; the first return where none is given."""
     steps = range(shown.steps) if step is None else [step]
     for at in steps:
@@ -166,7 +166,7 @@ def _peak(models: Models) -> str:
     )
 
 
-def _stall(shown: Shown) -> Any:
+def _stall(shown: DisplayedPlan) -> Any:
     """The longest wait of the compute engine; None where it never waits."""
     waits = [i for i in shown.trace.intervals if i.engine == "compute" and i.stall_s > 0]
     return max(waits, key=lambda item: item.stall_s, default=None)
@@ -218,7 +218,7 @@ def _to_run(models: Models, _found: Found) -> None:
         models.look.param.update(selection=run_selection(run.run.operators), step=middle)
 
 
-def _tightest(shown: Shown) -> Any:
+def _tightest(shown: DisplayedPlan) -> Any:
     """The run with the longest head start of an output over a part of its input."""
     pool = shown.pool
     if pool is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import planners as sp
 from app.jobs.files import plain_name
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.events import tell
 from app.model.lecture import is_lecture
 from app.model.machine_file import is_machine
@@ -130,7 +130,7 @@ class Uploads:
             label = f"{name}-{number}{UPLOADED}"
         return label
 
-    def adopt(self, shown: Shown) -> None:
+    def adopt(self, shown: DisplayedPlan) -> None:
         """Set the problem to that of an uploaded plan, where the catalogue has its model."""
         fields = problem_of(shown.plan)
         if "model" not in fields:

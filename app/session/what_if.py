@@ -10,7 +10,6 @@ from typing import Any
 
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown
 from app.model.constraints import (
     BREAK,
     DROP,
@@ -24,6 +23,7 @@ from app.model.constraints import (
     why_not_asked,
     wished_tensor,
 )
+from app.model.displayed_plan import DisplayedPlan
 from app.model.state import operator_selection, selected_writer
 from app.session.asking import Ask, SessionPart, setter
 from app.session.breaks import NOT_YET
@@ -166,7 +166,7 @@ class SessionWishes(SessionPart):
 
     # ---- what wishes cost --------------------------------------------------------------------
 
-    def explain(self, shown: Shown) -> None:
+    def explain(self, shown: DisplayedPlan) -> None:
         """Compare a new plan with wishes to the one without, which is known or planned beside
         it."""
         models, work = self.models, self.models.work
@@ -203,7 +203,7 @@ class SessionWishes(SessionPart):
             self.models.work.wished = numbers_without
 
 
-def numbers(shown: Shown) -> dict[str, Any]:
+def numbers(shown: DisplayedPlan) -> dict[str, Any]:
     """The costs of a plan, as the points of a sweep have them."""
     report, claims = shown.report, shown.plan.claims
     return {
@@ -216,7 +216,7 @@ def numbers(shown: Shown) -> dict[str, Any]:
     }
 
 
-def _key(fields: Mapping[str, Any], shown: Shown) -> str:
+def _key(fields: Mapping[str, Any], shown: DisplayedPlan) -> str:
     """The problem that a plan answers, with its budget in bytes: names and sizes are then equal."""
     return json.dumps({**fields, "budget": shown.plan.budget_bytes}, sort_keys=True)
 

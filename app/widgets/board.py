@@ -10,7 +10,7 @@ import param
 from app.model.constraints import (
     DROP,
 )
-from app.model.places import script
+from app.model.paths import script
 from app.widgets.rows import Sender
 from planners.core.units import format_bytes
 

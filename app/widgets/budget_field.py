@@ -14,10 +14,10 @@ from app.model.sizes import even_ratios, even_sizes, format_exact
 from app.session.session import Session
 from app.widgets.bound import bind_to, said_in
 from app.widgets.buttons import button
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
+from app.widgets.help_text import measured
 from app.widgets.style import BUDGET, FIELD, PLAIN, SMALL, TICKS
-from app.widgets.words import measured
 from planners.audits.shown import of_allocation
 from planners.core.errors import BadInput
 from planners.core.units import format_bytes, parse_size

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import param
 
-from app.model.places import script
+from app.model.paths import script
 from app.widgets.rows import Sender
 
 Act = Callable[[], object]

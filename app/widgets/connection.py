@@ -6,7 +6,7 @@ problem, and a reload requests its plan again.
 
 from __future__ import annotations
 
-from app.model.places import script
+from app.model.paths import script
 from app.widgets.component import Component
 
 

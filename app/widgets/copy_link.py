@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import param
 
-from app.model.places import script
+from app.model.paths import script
 from app.widgets.component import Component
 
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import panel as pn
 import param
 
-from app.model.places import script
+from app.model.paths import script
 from app.model.settings import UPLOADS
 from app.model.upload_store import LARGEST, NO_ROOM, too_large
 from app.session.session import Session

@@ -11,8 +11,8 @@ import planners as sp
 from app.model.machines import MachineNumbers
 from app.session.session import Session
 from app.widgets.bound import bind
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
 from app.widgets.number_fields import NumberFields
 from app.widgets.style import FIELD, LINK, SMALL
 

@@ -12,8 +12,8 @@ from app.model.option_keys import brief, offered, read, title, type_of, typed
 from app.model.options import chosen
 from app.session.session import Session
 from app.widgets.bound import bind_to, said_in
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
 from app.widgets.style import FIELD, PLAIN
 from planners.core.options import Place, Spec
 

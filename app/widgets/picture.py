@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.model.places import script
+from app.model.paths import script
 from app.widgets.component import Component
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import param
 
-from app.model.places import script
+from app.model.paths import script
 from app.widgets.component import Component
 
 

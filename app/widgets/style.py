@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from app.model.places import ASSETS
+from app.model.paths import ASSETS
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 
 LINK = """

@@ -34,7 +34,7 @@ def settle() -> None:
     """Never scan again what is loaded by now: modules stay loaded. Once a process.
 
     What is made from now on is scanned when it is about a page of objects; everything is once
-    visitors have gone (`app.door.cleaning`).
+    visitors have gone (`app.server.cleaning`).
     """
     gc.collect()
     gc.freeze()

@@ -19,10 +19,10 @@ from app.jobs.handlers.planning import budgets
 from app.jobs.handlers.sweep import make_plan, point
 from app.jobs.pool import WorkerPool
 from app.jobs.results import SIZE_NAME
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.wire import from_wire, to_wire
-from app.session import first
-from app.session.first import first_shown
+from app.session import initial_plan
+from app.session.initial_plan import first_shown
 from app.session.models import Models
 from app.session.session import Session
 from app.session.sweeping import sweep_budgets
@@ -38,11 +38,11 @@ Until = Callable[[Callable[[], object]], None]
 @pytest.fixture(scope="session", autouse=True)
 def small_first_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Pages of tests begin with the usual problem: a plan of a few steps that spills."""
-    file = tmp_path_factory.mktemp("first") / "first.json"
+    file = tmp_path_factory.mktemp("first") / "initial_plan.json"
     file.write_text(json.dumps(usual_first()), encoding="utf-8")
-    kept, first.FILE = first.FILE, file
+    kept, initial_plan.FILE = initial_plan.FILE, file
     yield
-    first.FILE = kept
+    initial_plan.FILE = kept
 
 
 def usual_first() -> dict[str, Any]:
@@ -60,20 +60,20 @@ def usual_first() -> dict[str, Any]:
 
 
 @pytest.fixture
-def shown() -> Shown:
+def shown() -> DisplayedPlan:
     """The first plan of the tests, checked."""
     return first_shown()
 
 
 @pytest.fixture(scope="session")
-def fused() -> Shown:
+def fused() -> DisplayedPlan:
     """SqueezeNet in fused groups of many tiles."""
     plan = sp.plan(sp.load("squeezenet1_0"), "fusion", 128 * 1024)
     return show(json.dumps(plan.to_json()))
 
 
 @pytest.fixture(scope="session")
-def drawn(fused: Shown) -> Shown:
+def drawn(fused: DisplayedPlan) -> DisplayedPlan:
     """The same as it comes out of a worker."""
     return from_wire(json.loads(json.dumps(to_wire(fused))))
 

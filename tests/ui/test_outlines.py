@@ -12,8 +12,8 @@ from playwright.sync_api import Page
 import planners as sp
 from app.explorer import Explorer
 from app.kinds.registry import kind_of
-from app.model.checked_plan import Shown
-from app.model.places import ASSETS
+from app.model.displayed_plan import DisplayedPlan
+from app.model.paths import ASSETS
 from app.model.state import (
     TENSOR,
     selected_group,
@@ -26,7 +26,7 @@ from app.outputs.standalone.telling import selections
 from app.session.session import Session
 from app.views.cursor.handles import handles, pool_handles
 from app.views.cursor.plan_tables import plan_tables
-from app.widgets.films import state
+from app.widgets.frames import state
 from app.widgets.palette import LIGHT
 from tests.app.silent_pool import SilentPool
 
@@ -114,7 +114,7 @@ def test_the_browser_outlines_what_the_plan_says(script: Page, planner: str) -> 
 
 def agrees(script: Page, explorer: Explorer, key: str) -> None:
     """What the script outlines is what the selection means, by the server's words for it."""
-    shown: Shown = explorer.session.work.shown
+    shown: DisplayedPlan = explorer.session.work.shown
     graph, found = shown.graph, outlined(script, explorer, key, [])
     group = selected_group(shown, key)
     operators = set(group.operators if group else selected_operators(graph, key))

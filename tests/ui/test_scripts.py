@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Browser
 
-from app.model.places import ASSETS
+from app.model.paths import ASSETS
 
 READS = """(text) => {
   try {

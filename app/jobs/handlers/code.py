@@ -15,7 +15,7 @@ import planners as sp
 from app.jobs.desk import Desk
 from app.jobs.protocol import Request
 from app.kinds.registry import kind_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from planners.core.backends import WRITE_CODE
 from planners.core.units import format_bytes
 
@@ -36,7 +36,7 @@ def has_generator() -> bool:
         return False
 
 
-def can_write_code(shown: Shown | None) -> bool:
+def can_write_code(shown: DisplayedPlan | None) -> bool:
     """Whether there is C code for a plan."""
     return shown is not None and kind_of(shown).has_code and has_generator()
 

@@ -8,19 +8,19 @@ from typing import Any
 import planners as sp
 from app.jobs.desk import Desk
 from app.jobs.protocol import Request
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.moved_by_hand import moved_plan
 from app.model.packing import packed
 from app.model.wire import to_wire
 from planners.simulator.simulate import traced
 
 
-def judged(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> Shown:
+def judged(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> DisplayedPlan:
     """The plan with a stay moved, checked and timed. Raises `InvalidPlan` and `BadInput`."""
     moved = moved_plan(plan, report, stay, offset)
     after = sp.check(moved)
     text = json.dumps(moved.to_json(), separators=(",", ":"))
-    return Shown(moved, after, traced(moved, after, moved.machine), packed(text))
+    return DisplayedPlan(moved, after, traced(moved, after, moved.machine), packed(text))
 
 
 def refusal(error: sp.InvalidPlan) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from app.jobs.protocol import Answer, Request
 from app.jobs.results import results
 from app.kinds.bundles import checked_bundled, is_bundled, plan_text
 from app.kinds.registry import kind_of_planner
-from app.model.checked_plan import show
+from app.model.displayed_plan import show
 from app.model.sizes import NAMED_BUDGETS
 from app.model.wire import to_wire
 from planners.audits.shown import of_allocation

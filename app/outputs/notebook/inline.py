@@ -25,7 +25,7 @@ from tornado.ioloop import IOLoop
 
 import planners as sp
 from app.model.packing import packed
-from app.model.places import script
+from app.model.paths import script
 from app.outputs.notebook.asking import checked
 from app.outputs.notebook.pages import styled
 from app.outputs.notebook.replayed import plan_of, replayed, too_long

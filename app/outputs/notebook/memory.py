@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.kinds.map_rows import MapRows, Row
 from app.kinds.registry import kind_of
 from app.model.banks import banks_of, several
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.outputs.notebook.svg import (
     LEFT,
     RIGHT,
@@ -36,7 +36,7 @@ ONE_OF_SEVERAL = 150  # a map's height where each memory has one
 EDGE = WIDTH - RIGHT
 
 
-def memory_html(shown: Shown, paints: Paints) -> str:
+def memory_html(shown: DisplayedPlan, paints: Paints) -> str:
     """Legend and drawing of a plan's on-chip memory."""
     kind = kind_of(shown)
     if several(shown):
@@ -75,7 +75,7 @@ class MapFrame:
     used_bytes: int
 
 
-def _several_html(shown: Shown, paints: Paints) -> str:
+def _several_html(shown: DisplayedPlan, paints: Paints) -> str:
     """A map of each memory, the fastest first, and what they hold together."""
     steps, at = Scale(0, shown.steps, LEFT, EDGE), 4
     parts: list[str] = []
@@ -113,7 +113,9 @@ def largest(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
     return [rows[i] for i in first], f"the {most} largest of {len(rows):,} pieces"
 
 
-def _map(shown: Shown, rows: Sequence[Row], across: tuple[Scale, Paints], frame: MapFrame) -> str:
+def _map(
+    shown: DisplayedPlan, rows: Sequence[Row], across: tuple[Scale, Paints], frame: MapFrame
+) -> str:
     steps, paints = across
     limit, name = frame.limit_bytes, frame.name
     high = max([drawn_bytes(frame.used_bytes, limit), *(row["top"] for row in rows)])
@@ -179,7 +181,7 @@ def _mark(row: Row, steps: Scale, bytes_: Scale) -> str:
     return "".join(parts)
 
 
-def _bands(shown: Shown, steps: Scale) -> str:
+def _bands(shown: DisplayedPlan, steps: Scale) -> str:
     """What runs together, over its steps."""
     parts = []
     for band in kind_of(shown).bands(shown, {}):
@@ -197,7 +199,7 @@ def held_svg(
     names: Sequence[str],
     steps: Scale,
     top: float,
-    shown: Shown | None = None,
+    shown: DisplayedPlan | None = None,
     limits: Sequence[tuple[str, int]] = (),
 ) -> str:
     """Bytes held in each step, or the most of several; the peak in another colour.
@@ -230,7 +232,7 @@ def _column(
     names: Sequence[str],
     steps: tuple[int, int],
     scales: tuple[Scale, Scale],
-    shown: Shown | None,
+    shown: DisplayedPlan | None,
     peak: int,
 ) -> str:
     (start, stop), (across, bytes_) = steps, scales

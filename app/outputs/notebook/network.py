@@ -8,7 +8,7 @@ from functools import cached_property
 
 import planners as sp
 from app.model.blocks import BlockTree
-from app.model.checked_plan import WITH_GROUPS
+from app.model.displayed_plan import WITH_GROUPS
 from app.outputs.notebook.memory import EDGE, held_svg
 from app.outputs.notebook.svg import (
     LEFT,

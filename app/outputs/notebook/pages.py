@@ -16,18 +16,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import planners as sp
+from app.captions.notes import assumptions
 from app.kinds.bars_of_time import Bars
 from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
-from app.model.checked_plan import Shown
-from app.model.places import ASSETS
+from app.model.displayed_plan import DisplayedPlan
+from app.model.paths import ASSETS
 from app.model.units import joules_text, seconds_text
 from app.outputs.notebook.lanes import lanes_html, stall_rows
 from app.outputs.notebook.memory import EDGE, held_svg, memory_html
 from app.outputs.notebook.network import needs_svg, network_svg, operator_table, quick_budgets
 from app.outputs.notebook.replayed import known, replayed, too_long
 from app.outputs.notebook.svg import LEFT, WIDTH, Paints, Scale, drawing, folded, rows_table
-from app.stories.notes import assumptions
 from app.views.panels.cards import badge, cards_html, proof_text
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from planners.core.display import Displayed, table
@@ -51,7 +51,7 @@ def html(thing: Displayed) -> str:
     return table(thing.facts())
 
 
-def shown_html(shown: Shown) -> str:
+def shown_html(shown: DisplayedPlan) -> str:
     """What a notebook shows of a plan that was already replayed."""
     return framed(lambda paints: shown_page(shown, paints))
 
@@ -139,7 +139,7 @@ def _claimed(plan: sp.Plan, told: str, *, wrong: bool = False) -> str:
     return head + table(plan.facts()).replace("<table>", '<table class="sw-table">')
 
 
-def shown_page(shown: Shown, paints: Paints) -> str:
+def shown_page(shown: DisplayedPlan, paints: Paints) -> str:
     """Cards, address map, held bytes, timeline, what was proven, and totals."""
     kind = kind_of(shown)
     cursor = shown.step_seconds[shown.opening_step] if shown.steps else None
@@ -165,14 +165,14 @@ def _busy(trace: sp.Trace) -> str:
     return f"{seconds_text(trace.makespan_s)}, compute {share:.0%} busy"
 
 
-def _proof(shown: Shown) -> str:
+def _proof(shown: DisplayedPlan) -> str:
     """How good the plan is known to be, in words."""
     sign, words, _ = badge(shown)
     lines = "".join(f"<li>{escape(item)}</li>" for item in proof_text(shown).split("\n"))
     return f"<p><b>{sign} {escape(words)}</b></p><ul>{lines}</ul>"
 
 
-def _sums(shown: Shown) -> str:
+def _sums(shown: DisplayedPlan) -> str:
     report, trace, claims = shown.report, shown.trace, shown.plan.claims
     rows = [
         ("off-chip traffic", f"{report.traffic_bytes:,} B"),
@@ -197,7 +197,7 @@ def _engine_tables(trace: sp.Trace) -> str:
     return engines + (rows_table(["energy", "", "share"], spent) if spent else "")
 
 
-def _spilled(shown: Shown) -> str:
+def _spilled(shown: DisplayedPlan) -> str:
     """The tensors with most traffic beyond the compulsory."""
     moved = sorted(shown.moved_bytes.items(), key=lambda item: -item[1])
     rows = [(name, format_bytes(size)) for name, size in moved[:LISTED] if size]

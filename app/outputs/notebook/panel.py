@@ -16,7 +16,7 @@ import pandas as pd
 
 import planners as sp
 from app.jobs.pool import WorkerPool, shared_pool
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import called
 from app.model.options import options
 from app.model.state import ProblemFields
@@ -38,7 +38,7 @@ class WhatIf:
     ) -> None:
         self.session = Session(pool or shared_pool())
         self.lock = threading.RLock()
-        self.shown: list[tuple[dict[str, Any], Shown]] = []
+        self.shown: list[tuple[dict[str, Any], DisplayedPlan]] = []
         self._plans: dict[int, sp.Plan] = {}
         self._moved = threading.Event()
         self._closed = False
@@ -180,7 +180,7 @@ def too_small(why: Mapping[str, Any]) -> sp.BudgetTooSmall | sp.NoPlanFound:
     return conflict
 
 
-def row(asked: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
+def row(asked: Mapping[str, Any], shown: DisplayedPlan) -> dict[str, Any]:
     """A plan as a row of a table."""
     fields = {name: value for name, value in asked.items() if name in ProblemFields.param}
     chosen = options(ProblemFields(**fields)) if fields else {}

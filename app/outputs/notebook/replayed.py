@@ -8,11 +8,11 @@ from itertools import islice
 
 import planners as sp
 from app.kinds.bundles import checked_bundled, is_bundled
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from planners.simulator.simulate import traced
 
 MOST = 20_000  # instructions: a second
-_KNOWN: dict[int, Shown] = {}
+_KNOWN: dict[int, DisplayedPlan] = {}
 
 
 def too_long(plan: sp.Plan) -> bool:
@@ -20,7 +20,7 @@ def too_long(plan: sp.Plan) -> bool:
     return next(islice(iter(plan.program.instructions), MOST, None), None) is not None
 
 
-def replayed(plan: sp.Plan) -> Shown:
+def replayed(plan: sp.Plan) -> DisplayedPlan:
     """The plan checked and timed, cached for as long as the plan exists. Raises `InvalidPlan`."""
     key = id(plan)
     if key not in _KNOWN:
@@ -28,7 +28,7 @@ def replayed(plan: sp.Plan) -> Shown:
     return _KNOWN[key]
 
 
-def remember(plan: sp.Plan, shown: Shown) -> None:
+def remember(plan: sp.Plan, shown: DisplayedPlan) -> None:
     """Keep the results of a plan for its next picture."""
     _KNOWN[id(plan)] = shown
     weakref.finalize(plan, _KNOWN.pop, id(plan), None)
@@ -39,7 +39,7 @@ def known(plan: sp.Plan) -> bool:
     return id(plan) in _KNOWN
 
 
-def plan_of(shown: Shown) -> sp.Plan:
+def plan_of(shown: DisplayedPlan) -> sp.Plan:
     """The plan as its planner made it; what is drawn may have been made shorter.
 
     Raises `BadInput` where a long one is still being written.
@@ -49,8 +49,8 @@ def plan_of(shown: Shown) -> sp.Plan:
     return plan
 
 
-def _replay(plan: sp.Plan) -> Shown:
+def _replay(plan: sp.Plan) -> DisplayedPlan:
     if is_bundled(plan):
         return checked_bundled(plan)
     report = sp.check(plan)
-    return Shown(plan, report, traced(plan, report, plan.machine), "")
+    return DisplayedPlan(plan, report, traced(plan, report, plan.machine), "")

@@ -8,8 +8,8 @@ from typing import Any
 
 import ipywidgets as w
 
-from app.model.checked_plan import Shown
 from app.model.compare import KINDS, comparable, differences, totals
+from app.model.displayed_plan import DisplayedPlan
 from app.model.units import joules_text, seconds_text
 from app.outputs.notebook.pages import shown_html, styled
 from app.outputs.notebook.svg import rows_table
@@ -33,9 +33,9 @@ class ResultWidgets:
 
     def __init__(self, session: Session, act: Act) -> None:
         self.session, self.act = session, act
-        self.now: tuple[str, Shown] | None = None
-        self.before: tuple[str, Shown] | None = None
-        self.kept: tuple[str, Shown] | None = None
+        self.now: tuple[str, DisplayedPlan] | None = None
+        self.before: tuple[str, DisplayedPlan] | None = None
+        self.kept: tuple[str, DisplayedPlan] | None = None
         self._fields_now: dict[str, Any] = {}
         self._fields_before: dict[str, Any] = {}
         self._make()
@@ -110,7 +110,7 @@ class ResultWidgets:
         self.drawings.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)
         self._show_change()
 
-    def _remember(self, shown: Shown) -> None:
+    def _remember(self, shown: DisplayedPlan) -> None:
         fields = dict(self.session.work.shown_for)
         if self.now is not None and self.now[1] is not shown:
             self.before, self._fields_before = self.now, self._fields_now
@@ -156,12 +156,12 @@ class ResultWidgets:
         return w.VBox(children, layout={"flex": "1 1 600px", "min_width": "0"})
 
 
-def called(shown: Shown) -> str:
+def called(shown: DisplayedPlan) -> str:
     """A plan in a few words."""
     return f"{shown.plan.planner}, {format_bytes(shown.plan.budget_bytes)}"
 
 
-def change_html(here: Shown, there: Shown, name: str) -> str:
+def change_html(here: DisplayedPlan, there: DisplayedPlan, name: str) -> str:
     """What two plans add up to, side by side, and how many tensors are treated differently."""
     rows = []
     for what, mine, other, unit in totals(here, there):

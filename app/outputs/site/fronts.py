@@ -8,7 +8,7 @@ from typing import Any
 from bokeh.model import Model
 from bokeh.model.util import collect_models
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.pareto import indexed
 from app.outputs.site.made import PLANNED, SitePlan, page_of
 from app.outputs.site.texts import site_page
@@ -22,7 +22,7 @@ METRICS = ("latency", "traffic", "energy")
 NOT_HERE = "none of the points is the plan on screen"
 
 
-def network_page(network: str, made: Sequence[SitePlan], shown: Shown | None) -> str:
+def network_page(network: str, made: Sequence[SitePlan], shown: DisplayedPlan | None) -> str:
     """The page; `shown` is one of the plans, whose graph and machine say what is least possible."""
     title = made[0].cell.graph.name
     planned = [item for item in made if item.facts["status"] == PLANNED]
@@ -48,7 +48,9 @@ def network_page(network: str, made: Sequence[SitePlan], shown: Shown | None) ->
     )
 
 
-def _views(theme: Theme, points: Sequence[dict[str, Any]], shown: Shown) -> dict[str, Pareto]:
+def _views(
+    theme: Theme, points: Sequence[dict[str, Any]], shown: DisplayedPlan
+) -> dict[str, Pareto]:
     views = {}
     for metric in METRICS:
         view = views[metric] = Pareto(theme, _nothing, large=True)

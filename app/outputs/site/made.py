@@ -8,7 +8,7 @@ from typing import Any
 
 import planners as sp
 from app.jobs.handlers.sweep import measured
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.units import joules_text, seconds_text
 from app.model.url import problem_of
 from app.outputs.site.ahead import Ahead
@@ -41,7 +41,7 @@ class Maker:
 
     def __init__(self, folder: SiteFolder, tasks: tuple[Exercise, ...], ahead: Ahead) -> None:
         self.folder, self.tasks, self.ahead = folder, tasks, ahead
-        self._shown: dict[str, Shown] = {}
+        self._shown: dict[str, DisplayedPlan] = {}
 
     def make(self, cell: SiteCell, progress: Callable[[Any], object] | None = None) -> SitePlan:
         """The plan with its page, or why there is none. Raises `Cancelled`, `BadInput` as
@@ -101,7 +101,7 @@ class Maker:
             if replace(graph, source={}).digest == replace(plan.graph, source={}).digest
         }
 
-    def shown(self, cell: SiteCell) -> Shown:
+    def shown(self, cell: SiteCell) -> DisplayedPlan:
         """A plan that was made, read from its page where that was in an earlier run."""
         if cell.id not in self._shown:
             plan = sp.Plan.load(self.folder.path / page_of(cell))
@@ -137,7 +137,7 @@ def too_small(error: sp.BudgetTooSmall) -> dict[str, Any]:
     }
 
 
-def facts_of(cell: SiteCell, shown: Shown) -> dict[str, Any]:
+def facts_of(cell: SiteCell, shown: DisplayedPlan) -> dict[str, Any]:
     """What tables and charts say of a plan; `point` is as a sweep has it."""
     plan, trace = shown.plan, shown.trace
     sign, words, _ = badge(shown)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from app.model.checked_plan import Shown
 from app.model.compare import KINDS, differences, totals
+from app.model.displayed_plan import DisplayedPlan
 from app.model.units import joules_text, seconds_text
 from planners.core.far_limit import drawn_bytes
 from planners.core.units import format_bytes
@@ -16,7 +16,7 @@ TEXTS = {"B": format_bytes, "s": seconds_text, "J": joules_text}
 MOST = 200  # differing tensors of a pair that are listed, those first that move the most bytes
 
 
-def pairs_data(plans: Sequence[tuple[str, Shown]]) -> dict[str, Any]:
+def pairs_data(plans: Sequence[tuple[str, DisplayedPlan]]) -> dict[str, Any]:
     """By `one/other`: totals and tensors that differ; names of tensors are places in `tensors`.
 
     Kinds are places in `KINDS`, of which the first two, and the next two, are each other's
@@ -43,7 +43,7 @@ def pairs_data(plans: Sequence[tuple[str, Shown]]) -> dict[str, Any]:
     return {"tensors": list(tensors), "pairs": pairs, "tops": tops}
 
 
-def _top(shown: Shown) -> int:
+def _top(shown: DisplayedPlan) -> int:
     used = shown.report.extent_bytes
     return max(used, drawn_bytes(used, shown.plan.budget_bytes))
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from app.jobs.handlers.fused import reasons_of
 from app.jobs.handlers.streaming import front_rows
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from planners.fusion.live import Live
 
 
-def reasons(shown: Shown) -> dict[str, Any]:
+def reasons(shown: DisplayedPlan) -> dict[str, Any]:
     """By names of `PageLook`: why groups are fused as they are, and fronts of streamed parameters;
     empty for other plans."""
     plan, graph = shown.plan, shown.graph

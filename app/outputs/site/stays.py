@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.moved_by_hand import fixed_stays, room_of
 
 
-def stays_data(shown: Shown) -> list[dict[str, Any]]:
+def stays_data(shown: DisplayedPlan) -> list[dict[str, Any]]:
     """Each stay on chip: instructions in which it is there, steps, bytes, and where it lies.
 
     Empty where a stay cannot lie elsewhere alone, or memories are parts of the chip's.

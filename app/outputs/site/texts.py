@@ -8,7 +8,7 @@ from html import escape
 from string import Template
 from typing import Any
 
-from app.model.places import ASSETS
+from app.model.paths import ASSETS
 from app.outputs.standalone.page import (
     BOKEH_FILE,
     OWN_FILE,

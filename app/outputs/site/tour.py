@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import planners as sp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import machine_of
 from app.model.options import options
 from app.model.state import problem_with
@@ -71,7 +71,7 @@ class Place:
     words: Mapping[str, str]
 
 
-def tour_data(made: Sequence[SitePlan], shown: Mapping[str, Shown]) -> list[dict[str, Any]]:
+def tour_data(made: Sequence[SitePlan], shown: Mapping[str, DisplayedPlan]) -> list[dict[str, Any]]:
     """The stops whose plans are there: title, text, page, address and what is outlined."""
     points = [item.facts["point"] for item in made if item.cell.machine == made[0].cell.machine]
     budgets = {
@@ -88,7 +88,7 @@ def _budgets(graph: sp.Graph) -> dict[str, int]:
 
 
 def _stop(
-    stop: Stop, shown: Mapping[str, Shown], points: list[Any], budgets: Mapping[str, int]
+    stop: Stop, shown: Mapping[str, DisplayedPlan], points: list[Any], budgets: Mapping[str, int]
 ) -> dict[str, Any]:
     models, here = Models(), shown[stop.plan]
     fields = fields_of(stop.plan)
@@ -108,7 +108,7 @@ def _stop(
     }
 
 
-def _place(stop: Stop, models: Models, here: Shown) -> Place:
+def _place(stop: Stop, models: Models, here: DisplayedPlan) -> Place:
     look = models.look
     if stop is FRONT:
         return Place(f"networks/{NETWORK}.html", {})
@@ -120,7 +120,7 @@ def _place(stop: Stop, models: Models, here: Shown) -> Place:
     return Place(f"plans/tour-{stop.plan}.html", words)
 
 
-def _compared(shown: Mapping[str, Shown]) -> str:
+def _compared(shown: Mapping[str, DisplayedPlan]) -> str:
     roomy, spills = shown["roomy"], shown.get("spills", shown["roomy"])
     sizes = [format_bytes(plan.plan.budget_bytes) for plan in (roomy, spills)]
     moved = [format_bytes(plan.report.noncompulsory_bytes) for plan in (roomy, spills)]

@@ -11,7 +11,7 @@ from app.kinds.bars_of_time import MOST as MOST_BARS
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import ZOOM
 from app.model.banks import several
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.file_names import file_stem
 from app.model.glossary import plain
 from app.model.state import Look
@@ -21,7 +21,7 @@ from app.outputs.standalone.telling import detail_numbers, selections
 from app.views.cursor.client import film_of
 from app.views.cursor.plan_tables import plan_tables
 from app.views.cursor.step_pages import RowBook, step_rows, steps_around
-from app.widgets.films import Film
+from app.widgets.frames import Film
 
 MOST_DETAILS = 5000
 OPEN_ALL, SELECT = "tap to open all blocks", "tap to select"
@@ -30,7 +30,7 @@ Ahead = Callable[[float], None]
 
 
 def contents(
-    shown: Shown,
+    shown: DisplayedPlan,
     look: Look,
     figures: Figures,
     why: Mapping[str, Any],
@@ -72,7 +72,7 @@ def contents(
     return data, left_out
 
 
-def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[int, Film]:
+def _scenes(shown: DisplayedPlan, look: Look, figures: Figures) -> tuple[int, Film]:
     """How many ways there are to draw the graph, and these: as it is viewed, and with all blocks
     opened, where that differs."""
     dag = figures.dag
@@ -94,7 +94,7 @@ def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[int, Film]:
     return len(ways), film
 
 
-def _regions(shown: Shown, look: Look, figures: Figures) -> Film | None:
+def _regions(shown: DisplayedPlan, look: Look, figures: Figures) -> Film | None:
     """The address map of each memory to choose from."""
     regions = kind_of(shown).regions(shown)
     if len(regions) < 2:
@@ -113,14 +113,14 @@ def _regions(shown: Shown, look: Look, figures: Figures) -> Film | None:
     return film
 
 
-def region_number(shown: Shown, look: Look) -> int:
+def region_number(shown: DisplayedPlan, look: Look) -> int:
     """Which of the memories the address map shows."""
     kind = kind_of(shown)
     region = kind.region(shown, look.memory)
     return kind.regions(shown).index(region) if region else 0
 
 
-def _bundled(shown: Shown, look: Look, figures: Figures) -> list[str]:
+def _bundled(shown: DisplayedPlan, look: Look, figures: Figures) -> list[str]:
     """What is drawn in bundles, because its many pieces are not in the file."""
     left_out = []
     note = figures.map.note

@@ -13,7 +13,7 @@ from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import BUNDLED
 from app.kinds.step_axis import axis_of, end_of
 from app.model.aligning import Warp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.options import weights_in
 from app.model.pareto import indexed
 from app.model.state import Look
@@ -56,7 +56,7 @@ class Figures:
 
     def show(
         self,
-        shown: Shown,
+        shown: DisplayedPlan,
         look: Look,
         points: Sequence[dict[str, Any]] = (),
         fronts: Mapping[str, Any] | None = None,
@@ -86,7 +86,7 @@ class Figures:
                 view.tell(bands)
             self.dag.tell(shown, bands)
 
-    def show_memory(self, shown: Shown, memory: str) -> None:
+    def show_memory(self, shown: DisplayedPlan, memory: str) -> None:
         """Fill address map and occupancy with a memory, or with a part of one."""
         kind = kind_of(shown)
         name = kind.memory(shown, memory)
@@ -95,7 +95,10 @@ class Figures:
         self.occupancy.set_axis(timed=not self.axis.same)
 
     def roots(
-        self, shown: Shown, points: Sequence[Any] = (), fronts: Mapping[str, Any] | None = None
+        self,
+        shown: DisplayedPlan,
+        points: Sequence[Any] = (),
+        fronts: Mapping[str, Any] | None = None,
     ) -> dict[str, figure]:
         """The figures that have something to show, by their place on the page."""
         figures = {
@@ -114,7 +117,7 @@ class Figures:
             figures["pareto"] = self.pareto.figure
         return figures
 
-    def handles(self, shown: Shown) -> dict[str, Model]:
+    def handles(self, shown: DisplayedPlan) -> dict[str, Model]:
         """The models that the page's script moves, fills and listens to, by the names in the
         script."""
         models = handles(self.dag, self.map, self.occupancy, self.timeline)

@@ -13,11 +13,11 @@ from typing import Any
 
 from bokeh.resources import Resources
 
+from app.captions.notes import assumptions
 from app.kinds.registry import kind_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import title_of
-from app.model.places import ASSETS
-from app.stories.notes import assumptions
+from app.model.paths import ASSETS
 from app.views.panels.cards import CSS, badge, cards_html, scope
 from app.views.time.timeline import timeline_title
 from app.widgets.legends import (
@@ -83,7 +83,7 @@ def bokeh_js() -> str:
     return "\n".join(text for text in scripts if text.strip())
 
 
-def page_text(shown: Shown, parts: Parts) -> str:
+def page_text(shown: DisplayedPlan, parts: Parts) -> str:
     """The whole page."""
     nonce = secrets.token_urlsafe(12)
     fields = {
@@ -170,7 +170,7 @@ def page_css() -> str:
     )
 
 
-def _dag(shown: Shown, parts: Parts) -> str:
+def _dag(shown: DisplayedPlan, parts: Parts) -> str:
     more = parts.data["scenes"] > 1
     button = '<button id="blocks" aria-pressed="false" title="e">All blocks</button>'
     about = f"{len(shown.graph.operators):,} operators"
@@ -178,7 +178,7 @@ def _dag(shown: Shown, parts: Parts) -> str:
     return bar + _plot("dag", parts) + _plot("overview", parts)
 
 
-def _own(shown: Shown, parts: Parts) -> str:
+def _own(shown: DisplayedPlan, parts: Parts) -> str:
     """The parts that only some planners have."""
     if shown.pool is not None:
         places = "".join(_plot(name, parts) for name in ("ring", "bars", "ram"))
@@ -188,7 +188,7 @@ def _own(shown: Shown, parts: Parts) -> str:
     return _box("delay", parts, "Delay against memory")
 
 
-def _map(shown: Shown, parts: Parts) -> str:
+def _map(shown: DisplayedPlan, parts: Parts) -> str:
     kind = kind_of(shown)
     regions = kind.regions(shown)
     chosen = parts.data["region"]
@@ -202,7 +202,7 @@ def _map(shown: Shown, parts: Parts) -> str:
     )
 
 
-def _lanes(shown: Shown, parts: Parts) -> str:
+def _lanes(shown: DisplayedPlan, parts: Parts) -> str:
     title = heading("Timeline", timeline_title(shown, parts.serial))
     return _bar(title, lanes_legend_html(kind_of(shown).streams)) + _plot("timeline", parts)
 
@@ -232,7 +232,7 @@ def _left_out(lines: Sequence[str]) -> str:
     return f'<section class="box left-out"><h2>Left out of this file</h2><ul>{items}</ul></section>'
 
 
-def _about(shown: Shown, parts: Parts) -> str:
+def _about(shown: DisplayedPlan, parts: Parts) -> str:
     """What was planned, how, and how good it is known to be."""
     plan, claims, graph = shown.plan, shown.plan.claims, shown.graph
     _, words, _ = badge(shown)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.kinds.registry import kind_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.state import operator_selection, tensor_selection
 from app.views.cursor.step_pages import RowBook
 from app.views.panels.tables import detail_rows
 
 
 def detail_numbers(
-    shown: Shown, why: Mapping[str, Any], book: RowBook, most: int
+    shown: DisplayedPlan, why: Mapping[str, Any], book: RowBook, most: int
 ) -> dict[str, list[Any]]:
     """By selection, and for none: the rows of the table of details."""
     numbers: dict[str, list[Any]] = {}
@@ -24,7 +24,7 @@ def detail_numbers(
     return numbers
 
 
-def selections(shown: Shown) -> Iterator[str]:
+def selections(shown: DisplayedPlan) -> Iterator[str]:
     """All possible selections: first none, groups, runs and operators, then tensors."""
     graph = shown.graph
     yield ""

@@ -18,7 +18,7 @@ from bokeh.model import Model
 
 import planners as sp
 from app.kinds.bundles import checked_bundled, is_bundled
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.file_names import file_stem
 from app.model.packing import packed
 from app.model.state import Look, ProblemFields
@@ -46,7 +46,7 @@ class PageLook:
     against memory, `why` of fused groups: as the explorer has them, or empty.
     """
 
-    shown: Shown
+    shown: DisplayedPlan
     look: Look
     theme: Literal["auto", "light", "dark"] = "auto"
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -164,7 +164,7 @@ def _unwarned() -> Iterator[None]:
         log.removeFilter(other)
 
 
-def _embedded(shown: Shown) -> str:
+def _embedded(shown: DisplayedPlan) -> str:
     """The plan's JSON, compressed, as text; empty where it is too large."""
     text = base64.b64encode(gzip.compress(shown.text.encode(), 6, mtime=0)).decode()
     return text if len(text) <= MOST_PLAN_BYTES else ""

@@ -11,9 +11,9 @@ from bokeh.model import Model
 
 from app.kinds.step_axis import axis_of
 from app.model.aligning import Warp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.glossary import term
-from app.model.places import script
+from app.model.paths import script
 from app.model.state import moved
 from app.session.session import Session
 from app.session.teaching import spoken_tensors
@@ -26,8 +26,8 @@ from app.views.memory.ring import RingView, ring_states
 from app.views.memory.run_bars import RunBars
 from app.views.time.timeline import TimelineView
 from app.widgets.component import Component
-from app.widgets.films import Film
 from app.widgets.following import follow
+from app.widgets.frames import Film
 
 AT_ONCE = 24
 """The steps that come with a plan; the browser asks for more once they are on screen."""
@@ -85,7 +85,7 @@ class CursorPages:
         follow(look, "presenting", lambda: self._turn(LATER))
         follow(look, "selection", lambda: self._select())
 
-    def compare(self, there: Shown, memory: AddressMap, lanes: TimelineView) -> None:
+    def compare(self, there: DisplayedPlan, memory: AddressMap, lanes: TimelineView) -> None:
         """Outline what is selected in the views of a plan beside the one on screen too."""
         tables = {**plan_tables(there), "plan": next(_plans)}
         below = ids_of(handles_over_time(memory, lanes))
@@ -138,7 +138,7 @@ class CursorPages:
             case {"key": "n"}:
                 self.session.teaching.to_event(1)
 
-    def _take(self, shown: Shown, said: dict[str, Any]) -> None:
+    def _take(self, shown: DisplayedPlan, said: dict[str, Any]) -> None:
         """Where the cursor is, and what is selected; a tap turns to what is told of that."""
         look, news = self.session.look, dict[str, Any]()
         if "step" in said:
@@ -170,7 +170,9 @@ def ids_of(models: Mapping[str, Model]) -> dict[str, str]:
     return {name: model.id for name, model in models.items()}
 
 
-def film_of(shown: Shown, steps: range, axis: Warp, mark: PoolLayer, ring: RingView | None) -> Film:
+def film_of(
+    shown: DisplayedPlan, steps: range, axis: Warp, mark: PoolLayer, ring: RingView | None
+) -> Film:
     """Of each step: the distance that is marked on the address map, whose axis that is; of a pool,
     what is in it."""
     ring = ring if shown.pool else None

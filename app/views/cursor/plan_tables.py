@@ -6,11 +6,11 @@ from typing import Any
 
 from app.kinds.registry import kind_of
 from app.kinds.stream_map import WEIGHTS
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.views.memory.address_map import is_parameter
 
 
-def plan_tables(shown: Shown) -> dict[str, Any]:
+def plan_tables(shown: DisplayedPlan) -> dict[str, Any]:
     """The graph, what runs together, and where kernels wait, as plain data for `select.js`."""
     return {
         "graph": graph_json(shown),
@@ -20,7 +20,7 @@ def plan_tables(shown: Shown) -> dict[str, Any]:
     }
 
 
-def graph_json(shown: Shown) -> dict[str, Any]:
+def graph_json(shown: DisplayedPlan) -> dict[str, Any]:
     """The names of operators and tensors, and what is read and written as positions among them;
     `first` is the step that first runs an operator, or -1."""
     graph = shown.graph
@@ -37,7 +37,7 @@ def graph_json(shown: Shown) -> dict[str, Any]:
     }
 
 
-def together(shown: Shown) -> list[dict[str, Any]]:
+def together(shown: DisplayedPlan) -> list[dict[str, Any]]:
     """What runs together: operators and first step; for runs in a pool also their height."""
     index = shown.graph.index
     return [
@@ -51,7 +51,7 @@ def together(shown: Shown) -> list[dict[str, Any]]:
     ]
 
 
-def first_steps(shown: Shown) -> dict[str, int]:
+def first_steps(shown: DisplayedPlan) -> dict[str, int]:
     """The first step that runs each operator."""
     firsts: dict[str, int] = {}
     for step, names in enumerate(shown.ran):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.kinds.registry import kind_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.views.panels.tables import live_rows, live_title, story_rows
 
 SIGNIFICANT = 4
@@ -57,7 +57,7 @@ def steps_around(steps: int, at: int, most: int) -> range:
 
 
 def step_rows(
-    shown: Shown, steps: range, looks: tuple[str, str], book: RowBook, ahead: Ahead
+    shown: DisplayedPlan, steps: range, looks: tuple[str, str], book: RowBook, ahead: Ahead
 ) -> dict[str, list[Any]]:
     """By step: the title of its table, its rows on chip, and its sentences, as numbers of rows.
 
@@ -81,7 +81,7 @@ def step_rows(
 
 
 def step_pages(
-    shown: Shown, steps: range, looks: tuple[str, str], film: Mapping[str, Any]
+    shown: DisplayedPlan, steps: range, looks: tuple[str, str], film: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The pages of some steps of a plan, and where the cursor can jump in it, as plain data."""
     book = RowBook()

@@ -8,20 +8,20 @@ from typing import Any
 
 import panel as pn
 
+from app.captions.notes import infeasible_story
 from app.kinds.registry import called
-from app.model.checked_plan import Shown
 from app.model.constraints import picking_text
+from app.model.displayed_plan import DisplayedPlan
 from app.model.glossary import term
 from app.model.options import cuts
 from app.model.sizes import format_exact
 from app.model.state import COLOURS, operator_selection
 from app.session.session import Session
-from app.stories.notes import infeasible_story
 from app.views.dag.scene import find_operators
 from app.views.dag.view import DagView
 from app.widgets.board import Board, Section, ways_out
 from app.widgets.buttons import button
-from app.widgets.later import seen
+from app.widgets.deferred import seen
 from app.widgets.legends import switch
 from app.widgets.style import FIELD, LEGEND, PLAIN, SMALL, TEXT
 from planners.core.colours import ink_on
@@ -227,7 +227,7 @@ def nearest(why: dict[str, Any]) -> tuple[str, str]:
     return f"Plan with {format_bytes(need)}", format_exact(need)
 
 
-def infeasible_html(why: dict[str, Any], planner: str, shown: Shown | None = None) -> str:
+def infeasible_html(why: dict[str, Any], planner: str, shown: DisplayedPlan | None = None) -> str:
     """What the planner that was asked needs, and what binds.
 
     The plan on screen, of whichever planner, is the one from before: of it none of this is said.
@@ -261,7 +261,7 @@ def _exact(size: int) -> str:
     return f'<span title="{size:,} B">{format_bytes(size)}</span>'
 
 
-def before_words(shown: Shown) -> str:
+def before_words(shown: DisplayedPlan) -> str:
     """Whose the plan on screen is, and what it fits."""
     plan = shown.plan
     whose = f"of {shown.graph.name}, by {called(plan.planner)}"

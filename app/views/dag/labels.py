@@ -3,6 +3,6 @@ decides how much of a name fits: none where a node is too low for letters."""
 
 from __future__ import annotations
 
-from app.model.places import script
+from app.model.paths import script
 
 FIT_LABELS = script("fit_labels")

@@ -11,7 +11,7 @@ from bokeh.events import Pan, PanStart, Tap
 from bokeh.models import BoxAnnotation, ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
-from app.model.places import script
+from app.model.paths import script
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme, dress
 

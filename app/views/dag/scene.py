@@ -9,8 +9,8 @@ from typing import Any
 import planners as sp
 from app.kinds.kind import Band
 from app.model.blocks import BlockNode, BlockTree
-from app.model.checked_plan import Shown
 from app.model.compare import SAME
+from app.model.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
 from app.views.dag.groups import HALO, TAB, Drawing, Regions, group_words, groups_in, regions
 from app.views.dag.layout import layout, parts
@@ -59,7 +59,7 @@ class Scene:
 
 
 def scene(
-    shown: Shown,
+    shown: DisplayedPlan,
     expanded: Collection[str],
     colour: str,
     differs: Mapping[str, str] | None = None,
@@ -105,7 +105,7 @@ def scene(
 
 
 def _step_boxes(
-    shown: Shown, home: dict[int, int], x: Sequence[float], y: Sequence[float]
+    shown: DisplayedPlan, home: dict[int, int], x: Sequence[float], y: Sequence[float]
 ) -> Columns:
     """The centre and the size of the box around what each step runs."""
     boxes: Columns = {name: [] for name in STEP_COLUMNS}
@@ -153,7 +153,7 @@ def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:
             columns["what"][i] += letter
 
 
-def _edges(shown: Shown, home: dict[int, int]) -> dict[tuple[int, int], frozenset[str]]:
+def _edges(shown: DisplayedPlan, home: dict[int, int]) -> dict[tuple[int, int], frozenset[str]]:
     """Tensors that run between two visible nodes, parameters left out."""
     graph = shown.graph
     edges: dict[tuple[int, int], set[str]] = {}
@@ -187,7 +187,7 @@ def _curves(
 
 
 def _nodes(
-    shown: Shown,
+    shown: DisplayedPlan,
     nodes: list[BlockNode],
     x: tuple[int, ...],
     y: tuple[float, ...],
@@ -230,7 +230,7 @@ def _nodes(
 class _NodeFacts:
     """Facts of a node: sums over its operators."""
 
-    def __init__(self, shown: Shown, node: BlockNode, differs: Mapping[str, str]) -> None:
+    def __init__(self, shown: DisplayedPlan, node: BlockNode, differs: Mapping[str, str]) -> None:
         graph = shown.graph
         operators = [graph.operators[i] for i in node.members]
         self.is_block = node.is_block
@@ -347,7 +347,7 @@ def parts_text(graph: sp.Graph) -> tuple[str, str]:
     return f"{len(firsts)} parts share no tensor{inputs}", f"Between them: {notes}"
 
 
-def find_operators(shown: Shown, text: str) -> list[str]:
+def find_operators(shown: DisplayedPlan, text: str) -> list[str]:
     """Operators whose name, kind or block holds a text, or whose tensors do."""
     wanted = text.strip().lower()
     if not wanted:
@@ -360,7 +360,7 @@ def find_operators(shown: Shown, text: str) -> list[str]:
 
 
 def break_marks(
-    shown: Shown, drawn: Scene, expanded: Collection[str], names: Collection[str]
+    shown: DisplayedPlan, drawn: Scene, expanded: Collection[str], names: Collection[str]
 ) -> Columns:
     """Scissors and a line behind each break node; on a closed block, how many are within it."""
     positions = {shown.graph.index[name] for name in names if name in shown.graph.index}

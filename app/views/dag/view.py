@@ -16,10 +16,10 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from app.captions.pictures import graph_words
 from app.kinds.kind import Band
 from app.kinds.registry import kind_of
-from app.model.checked_plan import Shown
-from app.stories.pictures import graph_words
+from app.model.displayed_plan import DisplayedPlan
 from app.views.dag.groups import (
     HALO,
     LINK_COLUMNS,
@@ -47,7 +47,7 @@ from app.views.dag.scene import (
     scene,
 )
 from app.views.dag.wish_marks import DROOP, DagWishes
-from app.widgets.films import filled_there
+from app.widgets.frames import filled_there
 from app.widgets.glyphs import GlyphLayer, describe, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
@@ -274,7 +274,7 @@ class DagView:
 
     def show(
         self,
-        shown: Shown,
+        shown: DisplayedPlan,
         expanded: list[str],
         colour: str,
         *,
@@ -304,7 +304,7 @@ class DagView:
             other = own if group_of is None else regions(self.drawn.drawing, group_of)
             self._draw_regions(other)
 
-    def tell(self, shown: Shown, bands: Sequence[Band]) -> None:
+    def tell(self, shown: DisplayedPlan, bands: Sequence[Band]) -> None:
         """Add to the groups' hovers what is known by now."""
         if self.drawn:
             nodes = self.drawn.drawing.nodes
@@ -336,12 +336,12 @@ class DagView:
         if refit:  # names in a longer chain could not be read, so the view follows the cursor
             self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
 
-    def mark(self, shown: Shown, expanded: list[str], names: Collection[str]) -> None:
+    def mark(self, shown: DisplayedPlan, expanded: list[str], names: Collection[str]) -> None:
         """Show at which operators the network is cut."""
         assert self.drawn is not None
         self.breaks.data = break_marks(shown, self.drawn, expanded, names)
 
-    def wish(self, shown: Shown, expanded: list[str], wishes: Sequence[str]) -> None:
+    def wish(self, shown: DisplayedPlan, expanded: list[str], wishes: Sequence[str]) -> None:
         """Show the wishes about tensors and between operators."""
         assert self.drawn is not None
         arcs, nodes = self.arcs, shown.tree.nodes(expanded)

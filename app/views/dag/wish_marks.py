@@ -8,8 +8,8 @@ from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
 from app.model.blocks import BlockNode
-from app.model.checked_plan import Shown
 from app.model.constraints import MARKS, kind_of, names_of
+from app.model.displayed_plan import DisplayedPlan
 from app.views.dag.scene import CURVE_COLUMNS, HEIGHT, WIDTH, Columns, Scene
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
@@ -41,7 +41,7 @@ class DagWishes:
         badge(plot, self.marks, text_baseline="middle", text_align="center")
 
     def show(
-        self, shown: Shown, drawn: Scene, nodes: Sequence[BlockNode], wishes: Sequence[str]
+        self, shown: DisplayedPlan, drawn: Scene, nodes: Sequence[BlockNode], wishes: Sequence[str]
     ) -> bool:
         """Show the wishes; returns whether arcs hang below the nodes."""
         marks, arcs = wish_columns(shown, drawn, nodes, wishes)
@@ -52,7 +52,7 @@ class DagWishes:
 
 
 def wish_columns(
-    shown: Shown, drawn: Scene, nodes: Sequence[BlockNode], wishes: Sequence[str]
+    shown: DisplayedPlan, drawn: Scene, nodes: Sequence[BlockNode], wishes: Sequence[str]
 ) -> tuple[Columns, dict[str, Columns]]:
     """Badges, and arcs by kind of wish; names that are not in the graph are skipped."""
     home = {member: i for i, node in enumerate(nodes) for member in node.members}

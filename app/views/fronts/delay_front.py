@@ -15,7 +15,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.staircase import staircase
 from app.model.stream import Stream
 from app.model.units import seconds_text
@@ -143,7 +143,7 @@ class DelayFront:
         tell(plot, [band, bound], tooltip("@about"))
         tappable(plot, [dots])
 
-    def show(self, shown: Shown, fronts: Fronts) -> None:
+    def show(self, shown: DisplayedPlan, fronts: Fronts) -> None:
         """Draw the fronts known so far, and mark the plan on screen."""
         stream = shown.stream
         if stream is None:

@@ -15,7 +15,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.options import apart
 from app.model.pareto import (
     FLOORS,
@@ -187,7 +187,7 @@ class Pareto:
     def show(
         self,
         points: Sequence[dict[str, Any]],
-        shown: Shown | None,
+        shown: DisplayedPlan | None,
         axes: tuple[str, str],
         weights: str = "",
     ) -> None:
@@ -229,7 +229,7 @@ class Pareto:
             axis.axis_label = TITLES[name]
             axis.ticker, axis.formatter = self.ticks[side].of(unit(name))
 
-    def _bounds(self, points: Sequence[Point], shown: Shown | None) -> None:
+    def _bounds(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
         across, metric = self.axes
         lines: dict[str, list[Any]] = {"x": [], "y": []}
         floors: dict[str, list[Any]] = {"xs": [], "ys": []}
@@ -246,7 +246,7 @@ class Pareto:
                 floors["ys"].append(reach if along else [least, least])
         self.bound.data, self.floors.data = lines, floors
 
-    def _doubt(self, points: Sequence[Point], shown: Shown | None) -> None:
+    def _doubt(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
         """Between what each time is likely, and, in large, what the machine's array costs."""
         xs, ys = full_rate_stairs(points if self.large else (), *self.axes)
         self.full_rate.data = {"x": xs, "y": ys}
@@ -382,7 +382,7 @@ def point_columns(
     return by_planner
 
 
-def here_columns(shown: Shown | None, across: str, metric: str) -> dict[str, list[Any]]:
+def here_columns(shown: DisplayedPlan | None, across: str, metric: str) -> dict[str, list[Any]]:
     """The place of the plan on screen."""
     if shown is None:
         return {"x": [], "y": []}

@@ -21,8 +21,8 @@ from app.views.fronts.pareto import LOOKS, TITLES, Looks, Pareto, draw
 from app.views.fronts.pareto_bar import axis_select, progress_text
 from app.widgets.button_bar import alone
 from app.widgets.buttons import button
+from app.widgets.deferred import show_in_row
 from app.widgets.following import follow
-from app.widgets.later import show_in_row
 from app.widgets.legends import switch
 from app.widgets.palette import Theme
 from app.widgets.picture import Picture

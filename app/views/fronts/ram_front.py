@@ -13,7 +13,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.staircase import staircase
 from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
@@ -76,7 +76,7 @@ class RamFront:
         tappable(plot, [dots])
         return plot
 
-    def show(self, shown: Shown) -> None:
+    def show(self, shown: DisplayedPlan) -> None:
         """Draw the front that the planner found, and mark the plan on screen."""
         if shown.pool is None:
             return
@@ -96,12 +96,12 @@ class RamFront:
             self.ask(self.source.data["bytes"][row])
 
 
-def extra_macs(shown: Shown) -> int:
+def extra_macs(shown: DisplayedPlan) -> int:
     """The MACs that the plan on screen computes more than once."""
     return shown.report.macs - shown.graph.macs
 
 
-def front_columns(shown: Shown) -> dict[str, list[Any]]:
+def front_columns(shown: DisplayedPlan) -> dict[str, list[Any]]:
     """A row for each point of the front, that of least RAM first."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     pool = shown.plan.details.pool

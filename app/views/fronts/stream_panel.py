@@ -17,8 +17,8 @@ from app.views.fronts.resolution_chart import ResolutionChart
 from app.widgets.bound import bind
 from app.widgets.button_bar import alone
 from app.widgets.buttons import button
+from app.widgets.deferred import fill, hidden_box, show_in_row
 from app.widgets.following import follow
-from app.widgets.later import fill, hidden_box, show_in_row
 from app.widgets.legends import switch
 from app.widgets.palette import Theme
 from app.widgets.style import COMPACT, TEXT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from planners.core.details import TriedPlanner
 from planners.core.objective import UNITS
 from planners.core.units import format_quantity
@@ -12,7 +12,7 @@ from planners.core.units import format_quantity
 MOST_LETTERS = 90
 
 
-def tried_rows(shown: Shown) -> list[dict[str, Any]]:
+def tried_rows(shown: DisplayedPlan) -> list[dict[str, Any]]:
     """The planners that `auto` tried, best first; empty for plans that were made otherwise."""
     tried = [one for one in shown.plan.details.tried if one.objective in UNITS]
     if not tried:

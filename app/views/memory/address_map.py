@@ -17,15 +17,15 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from app.captions.pictures import map_words
 from app.kinds.map_rows import map_marks
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import MOST, DrawnRows, Pieces, RowsInSight
 from app.model.aligning import Warp
-from app.model.checked_plan import Shown
 from app.model.detail import Sight
-from app.model.places import script
+from app.model.displayed_plan import DisplayedPlan
+from app.model.paths import script
 from app.model.stream import ShownRegion
-from app.stories.pictures import map_words
 from app.views.memory.map_columns import COLUMNS, SIDES, map_columns, rectangles, told
 from app.views.memory.moved_by_hand import HandLayer
 from app.views.memory.moved_rows import MovedRows, move_columns
@@ -36,10 +36,10 @@ from app.views.memory.wish_marks import MapWishes
 from app.views.time.group_bands import GroupBands, step_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.far_limit import FarLimit
-from app.widgets.films import filled_there
+from app.widgets.frames import filled_there
 from app.widgets.glyphs import describe, put, tappable, tell
-from app.widgets.in_sight import WhenStill, sight_of
 from app.widgets.palette import Theme, cursor_band, dress
+from app.widgets.viewport import WhenStill, sight_of
 from planners.core.colours import DARK_INK, YELLOW
 from planners.core.far_limit import drawn_bytes, free_above
 
@@ -200,9 +200,9 @@ class AddressMap:
 
     def show(
         self,
-        shown: Shown,
+        shown: DisplayedPlan,
         memory: str,
-        pinned: Shown | None = None,
+        pinned: DisplayedPlan | None = None,
         region: ShownRegion | None = None,
         by: str = "operator",
         moved: Warp | None = None,
@@ -299,12 +299,12 @@ class AddressMap:
         for rect in self.rects:
             rect.look(fill_alpha=solid(theme))
 
-    def lift(self, shown: Shown | None, memory: str) -> None:
+    def lift(self, shown: DisplayedPlan | None, memory: str) -> None:
         """Let the stays of a memory be moved by hand; without a plan, none."""
         self.hand.show(shown, memory)
         move_columns(self.hand.stays, self.moved)
 
-    def tell(self, shown: Shown, attempt: Mapping[str, Any]) -> None:
+    def tell(self, shown: DisplayedPlan, attempt: Mapping[str, Any]) -> None:
         """Keep a refused move on screen, and what it would overwrite."""
         self.hand.tell(shown, attempt)
         for source in (self.hand.held, self.hand.clash, self.hand.met):
@@ -327,12 +327,12 @@ def edge_alpha(rectangles: int, strips: bool) -> float:
     return 0.0 if strips or rectangles > SMALL else 0.5 if rectangles > FINE else 1.0
 
 
-def is_parameter(shown: Shown, name: str) -> bool:
+def is_parameter(shown: DisplayedPlan, name: str) -> bool:
     """Whether a tensor of that name is a parameter."""
     return name in shown.graph.tensors and shown.graph.tensors[name].kind == "parameter"
 
 
-def far_limit(shown: Shown, region: ShownRegion | None, high: float) -> tuple[str, int]:
+def far_limit(shown: DisplayedPlan, region: ShownRegion | None, high: float) -> tuple[str, int]:
     """What lies above an axis that ends at `high`, and where that ends, in bytes; no words where
     all is on it."""
     if region is not None and region.key:
@@ -344,6 +344,6 @@ def far_limit(shown: Shown, region: ShownRegion | None, high: float) -> tuple[st
     return (free_above(used, budget) if budget > high else "", budget)
 
 
-def limit_bytes(shown: Shown) -> int:
+def limit_bytes(shown: DisplayedPlan) -> int:
     """The limit of the addresses: the budget, or what the plan's pool or rings need of it."""
     return kind_of(shown).limit(shown)[0]

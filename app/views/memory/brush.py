@@ -13,7 +13,7 @@ from bokeh.plotting import figure
 
 from app.model.aligning import Warp
 from app.model.banks import held_in
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.widgets.axes import AXIS_WIDTH
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme, dress
@@ -68,7 +68,7 @@ class Brush:
         )
         return plot
 
-    def show(self, shown: Shown, axis: Warp, memory: str, end: float) -> None:
+    def show(self, shown: DisplayedPlan, axis: Warp, memory: str, end: float) -> None:
         """Draw the bytes that a plan holds in a memory, on an axis that ends there."""
         self.wanted = shown.steps > LONG
         if not self.wanted:

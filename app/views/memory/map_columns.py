@@ -12,7 +12,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, CustomJSHover
 
 from app.kinds.map_rows import Row
-from app.model.places import script
+from app.model.paths import script
 from app.widgets.glyphs import GlyphLayer, put
 from app.widgets.palette import tooltip
 from planners.core.colours import PLAIN, ROLES, STAYS, STREAMED

@@ -13,9 +13,9 @@ from bokeh.plotting import figure
 
 import planners as sp
 from app.model.banks import room_in
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.moved_by_hand import alignment_of, at_text, fixed_stays, last_of, why_fixed
-from app.model.places import script
+from app.model.paths import script
 from app.session.session import Session
 from app.widgets.address_field import Address
 from app.widgets.button_bar import ButtonBar
@@ -117,7 +117,7 @@ class HandLayer:
             y_offset=-2,
         )
 
-    def show(self, shown: Shown | None, memory: str) -> None:
+    def show(self, shown: DisplayedPlan | None, memory: str) -> None:
         """Let the stays of a memory be moved; without a plan, none."""
         if shown and not self.listens:
             self._listen()
@@ -127,13 +127,13 @@ class HandLayer:
             self.rules.tags = [alignment_of(shown.plan), room]
         self.stays.data = {name: [row[name] for row in rows] for name in STAYS}
 
-    def tell(self, shown: Shown, attempt: Mapping[str, Any]) -> None:
+    def tell(self, shown: DisplayedPlan, attempt: Mapping[str, Any]) -> None:
         """Keep the refused move on screen, and what it would overwrite."""
         held, clash, met = refused_columns(shown, attempt)
         self.held.data, self.clash.data, self.met.data = held, clash, met
 
 
-def stay_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
+def stay_rows(shown: DisplayedPlan, memory: str) -> list[dict[str, Any]]:
     """A row for each span of each stay: its place in the drawing, and the instructions it spans."""
     rows = []
     residencies = shown.report.residencies
@@ -151,7 +151,7 @@ def stay_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
 
 
 def refused_columns(
-    shown: Shown, attempt: Mapping[str, Any]
+    shown: DisplayedPlan, attempt: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]], dict[str, list[Any]]]:
     """The refused rectangle, hatched red where it overlaps others, and these others."""
     held: dict[str, list[Any]] = {name: [] for name in HELD}
@@ -273,7 +273,7 @@ CSS = """
 """
 
 
-def hand_html(session: Session, shown: Shown, stay: sp.Residency | None) -> str:
+def hand_html(session: Session, shown: DisplayedPlan, stay: sp.Residency | None) -> str:
     """One line: what was refused and why, what was moved, or what can be done."""
     attempt, moves = session.work.attempt, shown.plan.details.moves
     if attempt:
@@ -300,7 +300,7 @@ def hand_html(session: Session, shown: Shown, stay: sp.Residency | None) -> str:
     return f'<div class="hand" role="status">{" · ".join(told)}</div>'
 
 
-def refusal_text(shown: Shown, attempt: Mapping[str, Any]) -> str:
+def refusal_text(shown: DisplayedPlan, attempt: Mapping[str, Any]) -> str:
     """The reason that `check` gives, and what else is in the way."""
     others = dict.fromkeys(shown.report.residencies[i].tensor for i in attempt["others"])
     more = [name for name in others if name not in attempt["text"]]

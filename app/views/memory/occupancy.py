@@ -16,17 +16,17 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from app.captions.pictures import held_words
 from app.model.aligning import Warp, warp
 from app.model.banks import held_in, room_in
-from app.model.checked_plan import Shown
-from app.stories.pictures import held_words
+from app.model.displayed_plan import DisplayedPlan
 from app.views.memory.address_map import limit_bytes
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, FORMAT_SECONDS, FORMAT_STEPS, KIB_TICKS
 from app.widgets.far_limit import FarLimit
 from app.widgets.glyphs import describe, put, tell
 from app.widgets.hatched import hatched
-from app.widgets.in_sight import WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
+from app.widgets.viewport import WhenStill
 from planners.core.colours import BLUE, PLAIN, SKY, VERMILLION
 from planners.core.far_limit import above_peak, drawn_bytes
 from planners.core.units import format_bytes
@@ -40,7 +40,7 @@ class Occupancy:
 
     def __init__(self, theme: Theme, x_range: Range1d, most: int = MOST) -> None:
         self.most = most
-        self.shown: Shown | None = None
+        self.shown: DisplayedPlan | None = None
         self.moved = Warp()
         self.held_bytes: Sequence[int] = ()
         self.whole = (1, "the budget")  # what shares are of
@@ -119,8 +119,8 @@ class Occupancy:
 
     def show(
         self,
-        shown: Shown,
-        pinned: Shown | None = None,
+        shown: DisplayedPlan,
+        pinned: DisplayedPlan | None = None,
         by: str = "operator",
         moved: Warp | None = None,
         memory: str = "",
@@ -178,7 +178,7 @@ class Occupancy:
         self.drawn = (first or -inf, last if last < self.shown.steps else inf, alike)
         self.source.data = self._bars(self.shown, range(first, last, alike))
 
-    def _bars(self, shown: Shown, starts: range) -> dict[str, Any]:
+    def _bars(self, shown: DisplayedPlan, starts: range) -> dict[str, Any]:
         """A bar from each start to the next, as high as the highest of its steps."""
         held, (room, of) = self.held_bytes, self.whole
         highest = max(held, default=0)

@@ -7,13 +7,13 @@ from typing import Any
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.model.checked_plan import Shown
 from app.model.compare import (
     ONLY_THERE,
     Columns,
     comparable,
     stays,
 )
+from app.model.displayed_plan import DisplayedPlan
 from app.widgets.glyphs import put
 from app.widgets.legends import OUTLINES
 from app.widgets.palette import Theme
@@ -60,7 +60,9 @@ class Outlines:
         """What its layers draw."""
         return [*self.lines.values(), self.gone]
 
-    def show(self, here: Shown, there: Shown | None, memory: str, by: str = "operator") -> None:
+    def show(
+        self, here: DisplayedPlan, there: DisplayedPlan | None, memory: str, by: str = "operator"
+    ) -> None:
         """Outline what differs from the pinned plan; nothing without one of the same graph."""
         data = outline_columns(here, there, memory, by)
         self.gone.data = data[ONLY_THERE]
@@ -76,7 +78,7 @@ class Outlines:
 
 
 def outline_columns(
-    here: Shown, there: Shown | None, memory: str, by: str = "operator"
+    here: DisplayedPlan, there: DisplayedPlan | None, memory: str, by: str = "operator"
 ) -> dict[str, dict[str, list[float]]]:
     """Rectangles of each kind of difference."""
     data: dict[str, dict[str, list[float]]] = {k: {s: [] for s in SIDES} for k in OUTLINES}

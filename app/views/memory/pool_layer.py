@@ -9,9 +9,9 @@ from bokeh.models import ColumnDataSource, CustomJS, Label
 from bokeh.plotting import figure
 
 from app.model.aligning import Warp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.pool import PoolRun, PoolRuns
-from app.widgets.films import State, filled_there
+from app.widgets.frames import State, filled_there
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
 from planners.core.colours import DARK_INK, YELLOW
@@ -94,13 +94,13 @@ class PoolLayer:
         """What `mark_states` are states of: the client changes them as the cursor moves."""
         return [self.arrow, self.heads, self.label]
 
-    def show(self, shown: Shown) -> None:
+    def show(self, shown: DisplayedPlan) -> None:
         """Name the tensors and workspaces of a plan's pool."""
         rows = name_rows(shown) if shown.pool else []
         self.names.data = {name: [row[name] for row in rows] for name in NAMES}
 
 
-def mark_states(shown: Shown, step: int, moved: Warp | None = None) -> list[State]:
+def mark_states(shown: DisplayedPlan, step: int, moved: Warp | None = None) -> list[State]:
     """An arrow over the bytes from where the output begins to where the input does, and d in bytes,
     in the run at a step; nothing where there is no such distance. `moved` is where steps are."""
     place = moved or Warp()
@@ -133,7 +133,7 @@ def distance_parts(pool: PoolRuns, run: PoolRun) -> list[tuple[int, int]]:
     return pool.ranges(start, run.distance_bytes or 0)
 
 
-def name_rows(shown: Shown) -> list[dict[str, Any]]:
+def name_rows(shown: DisplayedPlan) -> list[dict[str, Any]]:
     """A place for the name of each tensor and workspace: the middle of its life and bytes."""
     pool = shown.pool
     assert pool is not None

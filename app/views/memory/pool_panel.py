@@ -14,8 +14,8 @@ from app.views.fronts.ram_front import RamFront
 from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
 from app.widgets.button_bar import alone
+from app.widgets.deferred import fill, hidden_box
 from app.widgets.following import follow
-from app.widgets.later import fill, hidden_box
 from app.widgets.legends import pool_legend_html
 from app.widgets.palette import Theme
 from app.widgets.style import COMPACT, TEXT

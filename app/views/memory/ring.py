@@ -10,9 +10,9 @@ from bokeh.models import ColumnDataSource, Label
 from bokeh.plotting import figure
 
 from app.kinds.bundle_stays import coalesced
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.pool import PoolRun, PoolRuns
-from app.widgets.films import State, filled_there
+from app.widgets.frames import State, filled_there
 from app.widgets.glyphs import Layers, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
@@ -157,7 +157,7 @@ def wedge(start: int, stop: int, size: int) -> tuple[float, float]:
     return angle(start, size), angle(stop, size)
 
 
-def ring_columns(shown: Shown, pool: PoolRuns, step: int) -> dict[str, list[Any]]:
+def ring_columns(shown: DisplayedPlan, pool: PoolRuns, step: int) -> dict[str, list[Any]]:
     """A wedge for each range of bytes of each tensor that lies in the pool at a step."""
     run = pool.run_at(step)
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
@@ -176,7 +176,9 @@ def ring_columns(shown: Shown, pool: PoolRuns, step: int) -> dict[str, list[Any]
     return columns
 
 
-def changes(shown: Shown, pool: PoolRuns, step: int) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+def changes(
+    shown: DisplayedPlan, pool: PoolRuns, step: int
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """What has come in this step, and what was there in the step before and has gone."""
     run = pool.run_at(step)
     columns = []
@@ -198,7 +200,7 @@ def _inner(pool: PoolRuns, tensor: str) -> bool:
     return tensor in pool.layout.offsets
 
 
-def ring_states(shown: Shown, pool: PoolRuns, step: int) -> list[State]:
+def ring_states(shown: DisplayedPlan, pool: PoolRuns, step: int) -> list[State]:
     """What lies in the pool at a step, what came and went, the distance d, and the words inside."""
     run = pool.run_at(step)
     fresh, freed = changes(shown, pool, step)

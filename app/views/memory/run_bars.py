@@ -16,10 +16,10 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 import planners as sp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.pool import FORMS
 from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
-from app.widgets.films import filled_there
+from app.widgets.frames import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
@@ -113,7 +113,7 @@ class RunBars:
         tappable(plot, [*bars, free], there=True)
         return plot
 
-    def show(self, shown: Shown) -> None:
+    def show(self, shown: DisplayedPlan) -> None:
         """Draw the runs of a plan's pool."""
         pool = shown.pool
         if pool is None:
@@ -161,14 +161,14 @@ def _label(colour: str) -> Label:
     )
 
 
-def chip_bytes(shown: Shown) -> int:
+def chip_bytes(shown: DisplayedPlan) -> int:
     """The size of the machine's on-chip memory: the preset's, whatever the budget is."""
     machine = shown.plan.machine
     preset = sp.presets().get(machine.name, machine)
     return preset.scratchpad_bytes
 
 
-def held_bytes(shown: Shown) -> list[int]:
+def held_bytes(shown: DisplayedPlan) -> list[int]:
     """The most bytes of whole tensors that the pool holds during each run."""
     pool = shown.pool
     assert pool is not None
@@ -181,7 +181,7 @@ def held_bytes(shown: Shown) -> list[int]:
     return [max(by_step[run.start_step : run.stop_step], default=0) for run in pool.runs]
 
 
-def bar_columns(shown: Shown) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+def bar_columns(shown: DisplayedPlan) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """Rows of tensors and workspace, and of what must stay free between them."""
     pool = shown.pool
     assert pool is not None

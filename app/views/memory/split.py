@@ -17,7 +17,7 @@ from app.kinds.registry import kind_of
 from app.kinds.step_axis import ROOM_AFTER
 from app.model.aligning import Warp, warp
 from app.model.banks import room_in
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
@@ -26,7 +26,7 @@ from app.widgets.following import follow
 from app.widgets.palette import Theme
 from app.widgets.style import BOX, TEXT
 
-Outline = Callable[[Shown, AddressMap, TimelineView], None]
+Outline = Callable[[DisplayedPlan, AddressMap, TimelineView], None]
 """Has the browser outline what is selected in the views of a plan."""
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 
@@ -86,7 +86,7 @@ class SplitView(pn.viewable.Viewer):
             self._draw(here, there)
         self.box.visible = wanted
 
-    def _draw(self, here: Shown, there: Shown) -> None:
+    def _draw(self, here: DisplayedPlan, there: DisplayedPlan) -> None:
         assert self.views is not None
         below, held, lanes = self.views
         memory, _occupancy, timeline = self.above
@@ -110,7 +110,7 @@ class SplitView(pn.viewable.Viewer):
         self._seek()
         self.outline(there, below, lanes)
 
-    def _place(self, here: Shown, step: int) -> None:
+    def _place(self, here: DisplayedPlan, step: int) -> None:
         """Put the cursors where those above them are; the client moves them together."""
         assert self.views is not None
         seconds = here.serial_step_seconds if self.session.look.serial else here.step_seconds
@@ -121,7 +121,7 @@ class SplitView(pn.viewable.Viewer):
         for band, (left, right) in zip(bands, places, strict=True):
             band.update(left=left, right=right)
 
-    def _same_time(self, here: Shown, there: Shown, time: Range1d) -> None:
+    def _same_time(self, here: DisplayedPlan, there: DisplayedPlan, time: Range1d) -> None:
         """Both timelines end where the longer plan does."""
         serial = self.session.look.serial
         traces = [s.serial_trace if serial else s.trace for s in (here, there)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bokeh.models import Label, Span
 from bokeh.plotting import figure
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.stream import ShownRegion
 from app.widgets.palette import Theme
 from planners.core.units import format_bytes
@@ -24,7 +24,7 @@ class StreamBands:
         for item in (self.line, *self.names):
             plot.add_layout(item)
 
-    def show(self, shown: Shown, region: ShownRegion | None) -> None:
+    def show(self, shown: DisplayedPlan, region: ShownRegion | None) -> None:
         """Name the parts of the on-chip memory; a single region needs no border."""
         stream = shown.stream
         parts = (

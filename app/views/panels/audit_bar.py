@@ -10,8 +10,8 @@ import panel as pn
 
 from app.session.session import Session
 from app.widgets.buttons import button
+from app.widgets.deferred import seen, show_in_row
 from app.widgets.following import follow
-from app.widgets.later import seen, show_in_row
 from app.widgets.style import BOX, TEXT
 from planners.audits.cure.kernels import RUNTIME
 from planners.core.units import format_bytes

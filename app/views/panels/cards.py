@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from app.captions.verdict import verdict
 from app.kinds.registry import kind_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.glossary import marked
 from app.model.units import joules_text, seconds_text, share_text
-from app.stories.verdict import verdict
 from planners.audits.shown import is_allocation
 from planners.core.units import format_bytes
 
@@ -67,7 +67,7 @@ BADGES = {
 }
 
 
-def badge(shown: Shown) -> tuple[str, str, str]:
+def badge(shown: DisplayedPlan) -> tuple[str, str, str]:
     """Sign, words and colour of how good the plan is known to be, in what was minimised."""
     if is_allocation(shown.plan):
         return "≈", "an allocation", BADGES["heuristic"][2]
@@ -91,7 +91,7 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     return sign, f"{of}{word}, gap {share_text(shown.plan.gap)}", colour
 
 
-def scope(shown: Shown) -> str:
+def scope(shown: DisplayedPlan) -> str:
     """What the proof or the gap applies to, as the planner's notes say."""
     held = [note for note in shown.plan.notes if note.startswith(SCOPE)]
     if (best := shown.plan.details.best) and not shown.moved:
@@ -101,7 +101,7 @@ def scope(shown: Shown) -> str:
     return "over all orders" if "all schedules" in held[0] else "for this order"
 
 
-def proof_text(shown: Shown) -> str:
+def proof_text(shown: DisplayedPlan) -> str:
     """The badge's hover: what was minimised, what is proven of it, by what, in which time."""
     claims = shown.plan.claims
     aim = "latency" if shown.plan.details.latency else kind_of(shown).aim(shown.plan)
@@ -112,7 +112,9 @@ def proof_text(shown: Shown) -> str:
     return "\n".join([*words, f"{claims.solver}, {seconds_text(claims.plan_s)}"])
 
 
-def cards_html(shown: Shown, former: bool = False, budgets: Mapping[str, Any] | None = None) -> str:
+def cards_html(
+    shown: DisplayedPlan, former: bool = False, budgets: Mapping[str, Any] | None = None
+) -> str:
     """The verdict in words, and the strip of cards above the views; faint where they belong to the
     former choice."""
     trace, claims, plan = shown.trace, shown.plan.claims, shown.plan
@@ -139,7 +141,7 @@ def cards_html(shown: Shown, former: bool = False, budgets: Mapping[str, Any] | 
     return f'<div class="{"former" if former else ""}">{said if words else ""}{cards}</div>'
 
 
-def preview_html(shown: Shown, preview: Mapping[str, Any]) -> str:
+def preview_html(shown: DisplayedPlan, preview: Mapping[str, Any]) -> str:
     """The cards while the budget moves: what is known before there is a program."""
     budget = format_bytes(preview["budget_bytes"])
     name = _card(shown.graph.name, f"at {budget}", "name")

@@ -10,7 +10,6 @@ from typing import Any
 
 import panel as pn
 
-from app.model.checked_plan import Shown
 from app.model.compare import (
     KINDS,
     Difference,
@@ -21,6 +20,7 @@ from app.model.compare import (
     operator_kinds,
     totals,
 )
+from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import called, summary_of
 from app.model.options import word
 from app.model.state import ALIGNED, tensor_selection
@@ -41,7 +41,7 @@ WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 LISTED = 300
 ALL, COSTLY = "all kinds", "what costs bytes"
 """Of two plans in which none costs other bytes, all are listed."""
-SORTS: Mapping[str, Callable[[Difference, Shown], Any]] = {
+SORTS: Mapping[str, Callable[[Difference, DisplayedPlan], Any]] = {
     "traffic": lambda d, shown: (-abs(d.delta_bytes), -size_of(shown, d.tensor), d.tensor),
     "size": lambda d, shown: (-size_of(shown, d.tensor), d.tensor),
     "kind": lambda d, shown: (KINDS.index(d.kind), -abs(d.delta_bytes), d.tensor),
@@ -59,7 +59,7 @@ class Comparison(pn.viewable.Viewer):
     def __init__(
         self,
         session: Session,
-        table: Callable[[Shown, Shown], str],
+        table: Callable[[DisplayedPlan, DisplayedPlan], str],
         **params: Any,
     ) -> None:
         super().__init__(**params)
@@ -243,7 +243,7 @@ def differing(session: Session) -> Mapping[str, str] | None:
     return operator_kinds(work.shown, work.pinned)
 
 
-def size_of(shown: Shown, tensor: str) -> int:
+def size_of(shown: DisplayedPlan, tensor: str) -> int:
     """Bytes of a tensor."""
     return shown.graph.size_bytes(tensor) if tensor in shown.graph.tensors else 0
 
@@ -276,7 +276,7 @@ def asked_html(session: Session) -> str:
     return "<br>".join(lines)
 
 
-def text(name: str, value: Any, shown: Shown) -> str:
+def text(name: str, value: Any, shown: DisplayedPlan) -> str:
     """A field's value in words; for a budget by name its bytes too."""
     if name == "budget":
         size = format_bytes(shown.plan.budget_bytes)
@@ -286,7 +286,7 @@ def text(name: str, value: Any, shown: Shown) -> str:
     return word(name, value if value is not None else "") or "none"
 
 
-def total_rows(here: Shown | None, there: Shown | None) -> list[dict[str, Any]]:
+def total_rows(here: DisplayedPlan | None, there: DisplayedPlan | None) -> list[dict[str, Any]]:
     """Totals of both, the difference, and that in percent."""
     if here is None or there is None:
         return []
@@ -298,7 +298,7 @@ def total_rows(here: Shown | None, there: Shown | None) -> list[dict[str, Any]]:
     return rows
 
 
-def empty_text(here: Shown | None, there: Shown | None) -> str:
+def empty_text(here: DisplayedPlan | None, there: DisplayedPlan | None) -> str:
     """Why there are no rows."""
     if here is None or there is None:
         return ""
@@ -307,7 +307,7 @@ def empty_text(here: Shown | None, there: Shown | None) -> str:
     return "No tensor differs."
 
 
-def tensor_row(item: Difference, here: Shown, cells: list[str]) -> dict[str, Any]:
+def tensor_row(item: Difference, here: DisplayedPlan, cells: list[str]) -> dict[str, Any]:
     """A tensor: how it differs, its size, and its `difference_cells`."""
     mark, colour = MARKS[item.kind]
     key = tensor_selection(item.tensor)

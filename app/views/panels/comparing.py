@@ -8,7 +8,6 @@ from typing import Any
 
 import panel as pn
 
-from app.model.checked_plan import Shown
 from app.model.compare import (
     Difference,
     addresses,
@@ -18,13 +17,14 @@ from app.model.compare import (
     fields_that_differ,
     totals,
 )
+from app.model.displayed_plan import DisplayedPlan
 from app.model.options import word
 from app.model.state import tensor_selection
 from app.model.units import joules_text, seconds_text
 from app.session.session import Session
 from app.widgets.buttons import button
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
 from app.widgets.marks import MARKS
 from app.widgets.rows import BarRows
 from app.widgets.style import TEXT
@@ -96,7 +96,7 @@ def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
 
 
 def compare_rows(
-    here: Shown | None, there: Shown | None, by: str = "operator"
+    here: DisplayedPlan | None, there: DisplayedPlan | None, by: str = "operator"
 ) -> list[dict[str, Any]]:
     """Totals first; then the tensors that differ, with their spill traffic in both plans; of
     allocations with their addresses."""
@@ -129,7 +129,9 @@ def compare_rows(
     return [*rows, *({"text": line, "cells": [""]} for line in told)]
 
 
-def difference_cells(here: Shown, there: Shown) -> Callable[[Difference], list[str]]:
+def difference_cells(
+    here: DisplayedPlan, there: DisplayedPlan
+) -> Callable[[Difference], list[str]]:
     """What makes the cells of a tensor that differs: its spill traffic in both plans, and the
     difference; of allocations its addresses, and how far apart they are."""
     if not allocations(here, there):

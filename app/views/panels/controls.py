@@ -18,13 +18,13 @@ from app.session.session import Session
 from app.views.panels.planner_options import PlannerOptions
 from app.widgets.bound import bind, said_in
 from app.widgets.budget_field import BudgetField
+from app.widgets.deferred import seen
 from app.widgets.files_field import FilesField
 from app.widgets.following import follow
-from app.widgets.later import seen
+from app.widgets.help_text import budget_words, planner_words
 from app.widgets.machine_field import MachineField
 from app.widgets.model_field import ModelField
 from app.widgets.style import FIELD, PLAIN, SMALL
-from app.widgets.words import budget_words, planner_words
 from planners.audits.shown import of_allocation
 from planners.core.caveats import caveats
 from planners.core.weights import WORDS

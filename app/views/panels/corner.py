@@ -10,8 +10,8 @@ import panel as pn
 
 from app.model.panels import PANELS
 from app.session.session import Session
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
 from app.widgets.legends import switch
 
 HEIGHT = 250

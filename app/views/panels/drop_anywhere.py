@@ -8,7 +8,7 @@ import param
 
 import planners as sp
 from app.model.lecture import query_of
-from app.model.places import script
+from app.model.paths import script
 from app.session.session import Session
 from app.widgets.component import Component
 

@@ -14,8 +14,8 @@ from app.model.options import BREAKS, SOLVER, break_nodes, cuts, solver_names
 from app.session.session import Session
 from app.widgets.bound import bind, bind_to
 from app.widgets.chips import CLEAR, PICK, TAKE, Chips
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
 from app.widgets.option_fields import ROW, WIDE, OptionFields
 from app.widgets.style import CHOICES, FIELD, LINK, PLAIN, SMALL, TIP
 from app.widgets.whole_number import WholeNumber

@@ -8,7 +8,7 @@ from typing import Any
 import param
 
 from app.kinds.registry import called, kind_of
-from app.model.places import script
+from app.model.paths import script
 from app.model.presenter import LAYOUTS, USUAL
 from app.session.session import Session
 from app.widgets.component import Component

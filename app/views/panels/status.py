@@ -9,13 +9,13 @@ from typing import Any
 
 import panel as pn
 
+from app.captions.notes import assumptions
 from app.model.glossary import marked
 from app.model.units import seconds_text
 from app.session.session import Session
-from app.stories.notes import assumptions
 from app.views.panels.solver import progress_text, spark_svg
 from app.widgets.buttons import button
-from app.widgets.later import seen, show_in_row
+from app.widgets.deferred import seen, show_in_row
 from app.widgets.style import PLAIN, SMALL, TIP, WORKING
 from planners.core.units import format_bytes
 

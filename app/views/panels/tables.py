@@ -10,7 +10,7 @@ from app.kinds.kind import Row, fact, link
 from app.kinds.range_rows import range_rows
 from app.kinds.registry import kind_of, step_story
 from app.model.banks import several
-from app.model.checked_plan import Shown, holes
+from app.model.displayed_plan import DisplayedPlan, holes
 from app.model.glossary import term
 from app.model.state import (
     TENSOR,
@@ -34,12 +34,12 @@ MARKS = {
 }
 
 
-def live_rows(shown: Shown, step: int, unit: str) -> list[Row]:
+def live_rows(shown: DisplayedPlan, step: int, unit: str) -> list[Row]:
     """A row for each residency at the cursor, largest first."""
     return kind_of(shown).live(shown, step, unit)
 
 
-def live_title(shown: Shown, step: int, memory: str) -> str:
+def live_title(shown: DisplayedPlan, step: int, memory: str) -> str:
     """How much is held at the cursor, and the largest hole."""
     live = [r for r in shown.live(step) if r.memory == memory]
     occupied = [(s.start, s.stop) for r in live for s in r.spans]
@@ -61,7 +61,7 @@ def live_title(shown: Shown, step: int, memory: str) -> str:
     return f"<div><b>{format_bytes(held)}</b> of {whole}</div><div>{room}</div>"
 
 
-def story_rows(shown: Shown, step: int) -> list[Row]:
+def story_rows(shown: DisplayedPlan, step: int) -> list[Row]:
     """A row for each thing that happened in a step."""
     rows = []
     for sentence in step_story(shown, step):
@@ -73,7 +73,9 @@ def story_rows(shown: Shown, step: int) -> list[Row]:
     return rows
 
 
-def detail_rows(shown: Shown, selection: str, why: Mapping[str, Any] | None = None) -> list[Row]:
+def detail_rows(
+    shown: DisplayedPlan, selection: str, why: Mapping[str, Any] | None = None
+) -> list[Row]:
     """The selection: a tensor's writers, readers and stays, or an operator's tensors and work, or a
     fused group and `why` it is one, where that is known.
 
@@ -94,7 +96,7 @@ def detail_rows(shown: Shown, selection: str, why: Mapping[str, Any] | None = No
     return _operator_rows(shown, operators[0]) if operators else []
 
 
-def _tensor_rows(shown: Shown, name: str) -> list[Row]:
+def _tensor_rows(shown: DisplayedPlan, name: str) -> list[Row]:
     graph, tensor = shown.graph, shown.graph.tensors[name]
     shape = "×".join(map(str, tensor.shape)) or "scalar"
     about = f"{name}: {tensor.kind} {shape} {tensor.dtype}"
@@ -105,7 +107,7 @@ def _tensor_rows(shown: Shown, name: str) -> list[Row]:
     return [*rows, *tensor_facts(shown, name), *kind_of(shown).of_tensor(shown, name)]
 
 
-def _operator_rows(shown: Shown, name: str) -> list[Row]:
+def _operator_rows(shown: DisplayedPlan, name: str) -> list[Row]:
     graph = shown.graph
     operator = graph.operators[graph.index[name]]
     rows = [fact(f"{name}: {operator.kind}", f"{operator.macs / 1e6:.4g} M MACs")]

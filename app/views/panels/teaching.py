@@ -5,12 +5,12 @@ from __future__ import annotations
 import panel as pn
 import param
 
-from app.model.places import script
+from app.model.paths import script
 from app.session.session import Session
 from app.widgets.button_bar import ButtonBar
 from app.widgets.component import Component
+from app.widgets.deferred import seen
 from app.widgets.following import follow
-from app.widgets.later import seen
 from app.widgets.style import FIELD
 
 NEAR = (2, 2)

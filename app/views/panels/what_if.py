@@ -7,7 +7,6 @@ from typing import Any
 
 import panel as pn
 
-from app.model.checked_plan import Shown
 from app.model.constraints import (
     BREAK,
     DROP,
@@ -19,6 +18,7 @@ from app.model.constraints import (
     why_not_asked,
     wished_operator,
 )
+from app.model.displayed_plan import DisplayedPlan
 from app.model.options import cuts
 from app.model.state import OPERATOR, TENSOR
 from app.session.session import Session
@@ -88,7 +88,7 @@ def picking(waiting: Mapping[str, Any]) -> Section:
     return {"text": picking_text(waiting), "tone": "picking", "buttons": [button]}
 
 
-def of_selection(session: Session, shown: Shown) -> Section:
+def of_selection(session: Session, shown: DisplayedPlan) -> Section:
     """The selection and the wishes that it allows."""
     selection, planner = session.look.selection, session.problem.planner
     if not selection:
@@ -110,7 +110,7 @@ def button_of(offer: WishOffer) -> dict[str, Any]:
     return {"text": offer.label, "key": offer.key, "about": offer.about, **pressed}
 
 
-def title_of(shown: Shown, selection: str) -> str:
+def title_of(shown: DisplayedPlan, selection: str) -> str:
     """What is selected, in a few words."""
     name = selection.split(":", 1)[-1]
     if selection.startswith(TENSOR) and name in shown.graph.tensors:
@@ -144,7 +144,7 @@ def wishes_section(session: Session) -> Section:
     return {"title": title, "rows": rows, "buttons": buttons}
 
 
-def cost(shown: Shown, without: Mapping[str, Any], pricing: bool) -> list[Section]:
+def cost(shown: DisplayedPlan, without: Mapping[str, Any], pricing: bool) -> list[Section]:
     """What the wishes cost: the plan with them and without, and the difference."""
     if not without:
         text = "Planning without the wishes, to say what they cost…" if pricing else ""

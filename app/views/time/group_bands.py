@@ -9,8 +9,8 @@ from bokeh.models import ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
 from app.kinds.kind import Band
-from app.model.places import script
-from app.widgets.films import filled_there
+from app.model.paths import script
+from app.widgets.frames import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, tooltip
 from planners.core.colours import DARK_INK, ink_on

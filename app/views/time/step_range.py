@@ -9,7 +9,7 @@ from bokeh.models import BoxAnnotation, BoxSelectTool
 from bokeh.plotting import figure
 
 from app.model.aligning import Warp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.step_ranges import StepRange, between, range_of
 from app.widgets.palette import Theme
 
@@ -29,7 +29,7 @@ class RangeMarks:
         theme: Theme,
         by_step: list[figure],
         by_time: list[figure],
-        ask: tuple[Callable[[], Shown | None], Callable[[], bool]],
+        ask: tuple[Callable[[], DisplayedPlan | None], Callable[[], bool]],
         axis: Callable[[], Warp],
         take: Take,
     ) -> None:
@@ -99,7 +99,9 @@ def _band() -> BoxAnnotation:
     )
 
 
-def steps_at(shown: Shown, start: float, stop: float, *, serial: bool) -> tuple[float, float]:
+def steps_at(
+    shown: DisplayedPlan, start: float, stop: float, *, serial: bool
+) -> tuple[float, float]:
     """The first and the last step that run between two times, as places on the axis of steps."""
     seconds = shown.serial_step_seconds if serial else shown.step_seconds
     low, high = sorted((start, stop))

@@ -16,6 +16,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 import planners as sp
+from app.captions.pictures import time_words
 from app.kinds.bars_of_time import (
     COLUMNS,
     ENDS_IN_SIGHT,
@@ -32,16 +33,15 @@ from app.kinds.bound_bars import HATCHES
 from app.kinds.registry import kind_of
 from app.kinds.step_axis import ROOM_AFTER
 from app.kinds.whole import engines_of
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
-from app.stories.pictures import time_words
 from app.views.time.group_bands import GroupBands, second_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS
-from app.widgets.films import filled_there
+from app.widgets.frames import filled_there
 from app.widgets.glyphs import describe, put, tappable, tell
 from app.widgets.hatched import hatched
-from app.widgets.in_sight import ALIKE, WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
+from app.widgets.viewport import ALIKE, WhenStill
 from planners.core.colours import PLAIN
 
 GROUPS = "groups"
@@ -141,7 +141,7 @@ class TimelineView:
         tell(plot, waits, tooltip("@what", "@when", "@cause"))
         tappable(plot, bars, there=True)
 
-    def show(self, shown: Shown, serial: bool) -> None:
+    def show(self, shown: DisplayedPlan, serial: bool) -> None:
         """Draw a plan's intervals, overlapped or one after the other."""
         trace = shown.serial_trace if serial else shown.trace
         seconds = shown.serial_step_seconds if serial else shown.step_seconds
@@ -207,7 +207,7 @@ def narrow(bars: Sequence[tuple[float, float]], least: float) -> bool:
     return 2 * sum(right - left < least for left, right in bars) > len(bars)
 
 
-def timeline_title(shown: Shown, serial: bool) -> str:
+def timeline_title(shown: DisplayedPlan, serial: bool) -> str:
     """The makespan, how busy the arithmetic is, and how much of its full rate is used; all engines
     in the hover."""
     trace = shown.serial_trace if serial else shown.trace

@@ -18,7 +18,7 @@ from app.jobs.decoded import DecodedAnswers
 from app.jobs.pool import WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.jobs.results import SIZE_NAME, SOURCES, ResultStore, keys, results, versions
-from app.model.places import ROOT
+from app.model.paths import ROOT
 from app.session.session import Session
 from app.views.panels.status import recalled_text, status_html
 from tests.app.jobs.test_jobs import PROBLEM, collect

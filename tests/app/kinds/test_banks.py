@@ -12,7 +12,7 @@ import planners as sp
 from app.explorer import Explorer
 from app.kinds.registry import kind_of, step_story
 from app.model.banks import banks_of, held_in
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.wire import from_wire, to_wire
 from app.outputs.export import lifetimes_csv
 from app.outputs.standalone import page_html, seen_of
@@ -36,7 +36,7 @@ NAMES = ("dtcm", "sram", "psram")
 
 
 @cache
-def shown() -> Shown:
+def shown() -> DisplayedPlan:
     """A plan as it comes out of a worker."""
     graph = sp.load("mobilenet_v2")
     plan = sp.plan(graph, "cosma", "128KiB", machine="stm32h743_psram")
@@ -156,7 +156,7 @@ def test_lifetimes_of_all_memories_are_shared_out_again() -> None:
 
 
 @cache
-def both_ways() -> Shown:
+def both_ways() -> DisplayedPlan:
     """A joined plan whose weights come ahead to a second memory."""
     graph, machine = sp.from_torch(*late_weights()), machine_of(64_000)
     options = {"objective": "latency", "weights": "counted", "others": False, "improve": False}

@@ -8,7 +8,7 @@ import pytest
 
 import planners as sp
 from app.kinds.facts import operator_facts, steps_text, tensor_facts, transfers, window
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.names import path_of, shortened, tensor_path
 from app.model.state import operator_selection, tensor_selection
 from app.views.panels.tables import detail_rows
@@ -16,14 +16,16 @@ from planners.core.program import Load, Store
 
 
 @pytest.fixture(scope="module")
-def spilled() -> Shown:
+def spilled() -> DisplayedPlan:
     """A plan that moves tensors for want of memory."""
     graph = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
     plan = sp.plan(graph, planner="cosma", budget="MR", schedule="default")
     return show(json.dumps(plan.to_json()))
 
 
-def test_an_operator_tells_its_module_shapes_window_and_when_it_runs(spilled: Shown) -> None:
+def test_an_operator_tells_its_module_shapes_window_and_when_it_runs(
+    spilled: DisplayedPlan,
+) -> None:
     graph = spilled.graph
     first = next(op for op in graph.operators if op.kernel and op.stride and op.stride[0] == 2)
     told = [row["text"] for row in detail_rows(spilled, operator_selection(first.name))]
@@ -38,7 +40,9 @@ def test_an_operator_tells_its_module_shapes_window_and_when_it_runs(spilled: Sh
     assert [f"{first.macs / size:.3g} MAC/B"] in [row["cells"] for row in rows]
 
 
-def test_a_tensor_tells_who_makes_and_reads_it_when_and_how_often_it_moved(spilled: Shown) -> None:
+def test_a_tensor_tells_who_makes_and_reads_it_when_and_how_often_it_moved(
+    spilled: DisplayedPlan,
+) -> None:
     graph = spilled.graph
     for name in graph.tensors:
         moves = [i for i in spilled.plan.program.instructions if isinstance(i, Load | Store)]
@@ -55,7 +59,7 @@ def test_a_tensor_tells_who_makes_and_reads_it_when_and_how_often_it_moved(spill
     assert any(row["text"].startswith("written in step") for row in when)
 
 
-def test_names_are_paths_shortened_in_the_middle(spilled: Shown) -> None:
+def test_names_are_paths_shortened_in_the_middle(spilled: DisplayedPlan) -> None:
     graph = spilled.graph
     operator = next(op for op in graph.operators if op.block)
     assert path_of(graph, operator.name) == f"{operator.block} · {operator.kind}"

@@ -15,7 +15,7 @@ from app.kinds.kind import Band
 from app.kinds.map_rows import REFILLED, MapRows
 from app.kinds.registry import kind_of, step_story
 from app.kinds.tables import MOST_LIVE
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.groups import part_words, range_words
 from app.model.state import tensor_selection
 from app.views.dag.groups import group_words
@@ -28,7 +28,7 @@ from planners.core.program import Compute, Load
 BUDGET = 128 * 1024
 
 
-def test_what_is_sent_says_the_same(fused: Shown, drawn: Shown) -> None:
+def test_what_is_sent_says_the_same(fused: DisplayedPlan, drawn: DisplayedPlan) -> None:
     assert drawn.text == fused.text
     assert drawn.groups == fused.groups
     assert drawn.report.residencies == fused.report.residencies
@@ -46,7 +46,9 @@ def test_what_is_sent_says_the_same(fused: Shown, drawn: Shown) -> None:
         assert step_story(drawn, step) == step_story(fused, step)
 
 
-def test_one_after_the_other_needs_no_simulation(fused: Shown, shown: Shown) -> None:
+def test_one_after_the_other_needs_no_simulation(
+    fused: DisplayedPlan, shown: DisplayedPlan
+) -> None:
     for each in (fused, shown):
         told, known = sp.simulate(each.plan, serial=True), each.serial_trace
         assert known.makespan_s == pytest.approx(told.makespan_s)
@@ -56,11 +58,11 @@ def test_one_after_the_other_needs_no_simulation(fused: Shown, shown: Shown) -> 
             assert (here.instruction, here.stall_s) == (there.instruction, 0.0)
 
 
-def bands_of(shown: Shown) -> list[Band]:
+def bands_of(shown: DisplayedPlan) -> list[Band]:
     return kind_of(shown).bands(shown, {})
 
 
-def test_each_operator_is_in_the_region_of_its_group(drawn: Shown) -> None:
+def test_each_operator_is_in_the_region_of_its_group(drawn: DisplayedPlan) -> None:
     graph = drawn.graph
     made = scene(drawn, drawn.tree.everything(), "kind", bands=bands_of(drawn))
     places = {(x, y): n for x, y, n in zip(*(made.nodes[k] for k in ("x", "y", "title")))}
@@ -75,7 +77,7 @@ def test_each_operator_is_in_the_region_of_its_group(drawn: Shown) -> None:
     assert told == {group.name for group in drawn.groups}
 
 
-def test_links_are_drawn_within_a_group_only(drawn: Shown) -> None:
+def test_links_are_drawn_within_a_group_only(drawn: DisplayedPlan) -> None:
     made = scene(drawn, drawn.tree.everything(), "kind", bands=bands_of(drawn))
     within = [
         drawn.group_of[drawn.graph.operators[a].name]
@@ -87,7 +89,7 @@ def test_links_are_drawn_within_a_group_only(drawn: Shown) -> None:
     assert 0 < len(within) < len(made.drawing.ends)
 
 
-def test_a_closed_block_has_a_stripe_for_each_of_its_groups(drawn: Shown) -> None:
+def test_a_closed_block_has_a_stripe_for_each_of_its_groups(drawn: DisplayedPlan) -> None:
     made = scene(drawn, (), "kind", bands=bands_of(drawn))
     held = [
         {drawn.group_of[drawn.graph.operators[i].name] for i in node.members}
@@ -106,14 +108,14 @@ def test_groups_in_a_word() -> None:
     ]
 
 
-def test_plans_without_groups_have_no_regions(shown: Shown) -> None:
+def test_plans_without_groups_have_no_regions(shown: DisplayedPlan) -> None:
     made = scene(shown, shown.tree.comfortable(), "kind", bands=bands_of(shown))
     assert not made.regions.boxes["x"]
     assert not made.regions.tabs["x"]
     assert set(made.nodes["group"]) == {""}
 
 
-def test_bands_follow_each_other(drawn: Shown) -> None:
+def test_bands_follow_each_other(drawn: DisplayedPlan) -> None:
     bands = bands_of(drawn)
     steps = step_places(bands)
     assert (steps[0][0], steps[-1][1]) == (0, drawn.steps)
@@ -129,7 +131,7 @@ def test_neighbours_in_time_have_other_colours() -> None:
     assert len({group_colour(k) for k in range(len(GROUPS))}) == len(GROUPS)
 
 
-def test_every_tile_tells_what_it_makes(drawn: Shown) -> None:
+def test_every_tile_tells_what_it_makes(drawn: DisplayedPlan) -> None:
     for group in drawn.groups:
         for step in (group.start_step, group.stop_step - 1):
             story = step_story(drawn, step)
@@ -140,7 +142,7 @@ def test_every_tile_tells_what_it_makes(drawn: Shown) -> None:
             assert [s.text.split()[0] for s in ran] == list(drawn.ran[step])
 
 
-def test_a_tile_tells_of_all_that_came_in(drawn: Shown) -> None:
+def test_a_tile_tells_of_all_that_came_in(drawn: DisplayedPlan) -> None:
     for step in range(0, drawn.steps, 11):
         story = step_story(drawn, step)
         items = [drawn.instructions[p] for p in drawn.by_step[step]]
@@ -160,7 +162,7 @@ def test_rows_are_counted_from_one() -> None:
     assert part_words("row", (0, 54), 54) == "all 54 rows"
 
 
-def test_bundles_hold_every_stay(drawn: Shown) -> None:
+def test_bundles_hold_every_stay(drawn: DisplayedPlan) -> None:
     rows = MapRows(drawn, drawn.memories[0])
     bundles = rows.bundles
     stays = [r for r in drawn.report.residencies if r.memory == drawn.memories[0]]
@@ -179,7 +181,7 @@ def test_bundles_hold_every_stay(drawn: Shown) -> None:
     assert names <= {*drawn.graph.tensors, REFILLED}
 
 
-def test_a_window_holds_what_meets_it(drawn: Shown) -> None:
+def test_a_window_holds_what_meets_it(drawn: DisplayedPlan) -> None:
     rows = MapRows(drawn, drawn.memories[0])
     inside = rows.rows(10, 12)
     assert rows.count(10, 12) <= len(inside)
@@ -188,7 +190,7 @@ def test_a_window_holds_what_meets_it(drawn: Shown) -> None:
     assert rows.count(0, drawn.steps) == len(here)
 
 
-def test_bundled_bars_are_as_busy_as_what_they_hold(drawn: Shown) -> None:
+def test_bundled_bars_are_as_busy_as_what_they_hold(drawn: DisplayedPlan) -> None:
     bars = Bars(drawn, drawn.trace)
     found, waits = bars.bundles(0.0, drawn.trace.makespan_s)
     numbers = [re.match(r"([\d,]+) ", words) for words in found["what"]]
@@ -213,13 +215,13 @@ def test_runs_end_where_there_is_room() -> None:
     assert list(runs(starts[:0], stops[:0], 1.0)) == []
 
 
-def test_what_is_live_in_a_tile_fits(drawn: Shown) -> None:
+def test_what_is_live_in_a_tile_fits(drawn: DisplayedPlan) -> None:
     for step in range(0, drawn.steps, 5):
         held = sum(r.size_bytes for r in drawn.live(step))
         assert held == drawn.report.occupancy[step]
 
 
-def test_many_pieces_are_a_row_a_tensor(drawn: Shown) -> None:
+def test_many_pieces_are_a_row_a_tensor(drawn: DisplayedPlan) -> None:
     step = max(range(drawn.steps), key=lambda s: len(drawn.live(s)))
     rows, live = live_rows(drawn, step, "KiB"), drawn.live(step)
     if len(live) > MOST_LIVE:
@@ -228,7 +230,7 @@ def test_many_pieces_are_a_row_a_tensor(drawn: Shown) -> None:
     assert shares == sorted(shares, reverse=True)
 
 
-def test_a_tensor_of_many_stays_has_the_first_listed(drawn: Shown) -> None:
+def test_a_tensor_of_many_stays_has_the_first_listed(drawn: DisplayedPlan) -> None:
     stays = Counter(stay.tensor for stay in drawn.report.residencies)
     (name, count), *_ = stays.most_common(1)
     rows = detail_rows(drawn, tensor_selection(name))

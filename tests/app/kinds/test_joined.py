@@ -12,7 +12,7 @@ import pytest
 import planners as sp
 from app.kinds.joined import JoinedKind
 from app.kinds.registry import kind_of, step_story
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.state import operator_selection
 from app.model.stretches import stretches_of
 from app.model.wire import from_wire, to_wire
@@ -26,7 +26,7 @@ from tests.joined.test_again import BUDGET, squeezing
 
 
 @cache
-def shown() -> Shown:
+def shown() -> DisplayedPlan:
     """Wide maps as fused groups, the rest in the pool, as it comes out of a worker."""
     module, inputs = narrowing(side=64)
     graph = sp.from_torch(module, inputs)

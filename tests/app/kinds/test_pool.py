@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import planners as sp
+from app.captions.overlap import gap_bytes
 from app.explorer import Explorer
 from app.jobs.handlers.code import can_write_code, has_generator, run_code
 from app.jobs.protocol import Answer, Request
@@ -20,7 +21,7 @@ from app.kinds.bundle_stays import coalesced
 from app.kinds.bundles import bundled, checked_bundled, plan_text
 from app.kinds.pool_rows import pool_rows
 from app.kinds.registry import step_story
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.glossary import plain
 from app.model.options import fields_sent, options, series
 from app.model.packing import unpacked
@@ -36,7 +37,6 @@ from app.model.url import from_query, problem_of, to_query
 from app.model.wire import from_wire, to_wire
 from app.session.session import Session
 from app.session.sweeping import front_budgets
-from app.stories.overlap import gap_bytes
 from app.views.cursor.step_pages import from_bytes
 from app.views.fronts.ram_front import extra_macs, front_columns
 from app.views.memory.pool_layer import distance_parts, mark_states, name_rows
@@ -65,23 +65,23 @@ def plan() -> sp.Plan:
 
 
 @pytest.fixture(scope="module")
-def whole(plan: sp.Plan) -> Shown:
+def whole(plan: sp.Plan) -> DisplayedPlan:
     """The plan with each pixel a piece."""
     return show(json.dumps(plan.to_json()))
 
 
 @pytest.fixture(scope="module")
-def drawn(plan: sp.Plan) -> Shown:
+def drawn(plan: sp.Plan) -> DisplayedPlan:
     """The same as it comes out of a worker."""
     return from_wire(json.loads(json.dumps(to_wire(checked_bundled(plan)))))
 
 
-def test_what_is_live_is_what_is_held_at_once(whole: Shown) -> None:
+def test_what_is_live_is_what_is_held_at_once(whole: DisplayedPlan) -> None:
     live = [sum(stay.size_bytes for stay in whole.live(step)) for step in range(whole.steps)]
     assert tuple(live) == whole.report.occupancy
 
 
-def test_bundles_hold_what_the_program_holds(whole: Shown, drawn: Shown) -> None:
+def test_bundles_hold_what_the_program_holds(whole: DisplayedPlan, drawn: DisplayedPlan) -> None:
     """In each step the bundles of tensors are the pixels at the fullest moment, byte for byte."""
     assert drawn.pool is not None
     inner = {b.tensor for run in drawn.pool.runs for b in run.run.buffers}
@@ -96,7 +96,7 @@ def test_bundles_hold_what_the_program_holds(whole: Shown, drawn: Shown) -> None
         assert held <= whole.report.occupancy[step] <= held + space
 
 
-def test_bundles_keep_the_sums(whole: Shown, drawn: Shown) -> None:
+def test_bundles_keep_the_sums(whole: DisplayedPlan, drawn: DisplayedPlan) -> None:
     assert drawn.report.occupancy == whole.report.occupancy
     peak = drawn.report.peak_step
     assert format_bytes(drawn.report.peak_bytes) in live_title(drawn, peak, drawn.memories[0])
@@ -111,15 +111,15 @@ def test_bundles_keep_the_sums(whole: Shown, drawn: Shown) -> None:
     assert drawn.ran == whole.ran
 
 
-def test_the_text_follows_the_plan(plan: sp.Plan, drawn: Shown) -> None:
+def test_the_text_follows_the_plan(plan: sp.Plan, drawn: DisplayedPlan) -> None:
     with pytest.raises(sp.BadInput, match="still being written"):
         _ = drawn.text
-    late = Shown(drawn.plan, drawn.report, drawn.trace, "", [plan_text(plan)])
+    late = DisplayedPlan(drawn.plan, drawn.report, drawn.trace, "", [plan_text(plan)])
     assert json.loads(late.text) == json.loads(json.dumps(plan.to_json()))
     assert bundled(show(late.text)).report == drawn.report
 
 
-def test_runs_cover_the_steps_and_the_pool(drawn: Shown) -> None:
+def test_runs_cover_the_steps_and_the_pool(drawn: DisplayedPlan) -> None:
     pool = drawn.pool
     assert pool is not None
     steps = [step for run in pool.runs for step in range(run.start_step, run.stop_step)]
@@ -140,7 +140,7 @@ def test_gaps_of_a_ring() -> None:
     assert coalesced(spans) == [Span("m", 0, 6), Span("m", 8, 9)]
 
 
-def test_the_output_never_meets_what_is_still_needed(drawn: Shown) -> None:
+def test_the_output_never_meets_what_is_still_needed(drawn: DisplayedPlan) -> None:
     pool = drawn.pool
     assert pool is not None
     gaps = [gap_bytes(drawn, step, pool, pool.run_at(step)) for step in range(drawn.steps)]
@@ -153,7 +153,7 @@ def test_the_output_never_meets_what_is_still_needed(drawn: Shown) -> None:
     assert parts[-1][1] % pool.size_bytes == offsets[run.over]
 
 
-def test_a_step_is_told(drawn: Shown) -> None:
+def test_a_step_is_told(drawn: DisplayedPlan) -> None:
     pool = drawn.pool
     assert pool is not None
     run = next(r for r in pool.runs if r.run.form == "line" and r.stop_step - r.start_step > 4)
@@ -168,7 +168,7 @@ def test_a_step_is_told(drawn: Shown) -> None:
     assert all(step_story(drawn, step) for step in range(drawn.steps))
 
 
-def test_strips_are_in_their_roles(drawn: Shown) -> None:
+def test_strips_are_in_their_roles(drawn: DisplayedPlan) -> None:
     pool = drawn.pool
     assert pool is not None
     rows = list(pool_rows(drawn, drawn.memories[0]))
@@ -182,7 +182,7 @@ def test_strips_are_in_their_roles(drawn: Shown) -> None:
     assert {row["tensor"] for row in name_rows(drawn)} >= {row["tensor"] for row in rows}
 
 
-def test_the_ring_is_the_pool(drawn: Shown) -> None:
+def test_the_ring_is_the_pool(drawn: DisplayedPlan) -> None:
     pool = drawn.pool
     assert pool is not None
     assert angle(0, 100) == pytest.approx(pi / 2)
@@ -197,7 +197,7 @@ def test_the_ring_is_the_pool(drawn: Shown) -> None:
     assert freed["start"]
 
 
-def test_bars_and_the_front(drawn: Shown, plan: sp.Plan) -> None:
+def test_bars_and_the_front(drawn: DisplayedPlan, plan: sp.Plan) -> None:
     pool = drawn.pool
     assert pool is not None
     bars, free = bar_columns(drawn)
@@ -220,7 +220,7 @@ def test_bars_and_the_front(drawn: Shown, plan: sp.Plan) -> None:
     assert f"{pool.size_bytes:,} bytes" in html
 
 
-def test_a_run_is_selected(drawn: Shown) -> None:
+def test_a_run_is_selected(drawn: DisplayedPlan) -> None:
     pool = drawn.pool
     assert pool is not None
     run = next(run for run in pool.runs if len(run.run.operators) > 1)
@@ -262,7 +262,9 @@ def test_a_plan_says_its_problem(plan: sp.Plan, session: Session) -> None:
         assert from_query(given)[0] == {"options": chosen, "machine": "npu_ideal"}
 
 
-def test_the_explorer_shows_a_pool_and_leaves_it(drawn: Shown, shown: Shown) -> None:
+def test_the_explorer_shows_a_pool_and_leaves_it(
+    drawn: DisplayedPlan, shown: DisplayedPlan
+) -> None:
     session = Session(pool=None)  # type: ignore[arg-type]
     explorer = Explorer(session, LIGHT)
     explorer.__panel__()
@@ -318,7 +320,7 @@ def test_a_worker_plans_and_writes_code(session: Session, until: Until) -> None:
 
 
 def test_code_with_more_weights_than_a_page_takes_is_refused(
-    shown: Shown, monkeypatch: pytest.MonkeyPatch
+    shown: DisplayedPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.jobs.handlers.code.MOST_WEIGHTS_BYTES", 10)
     desk = SimpleNamespace(progress=lambda _: None)
@@ -337,7 +339,7 @@ def test_too_small_a_pool_names_what_binds(session: Session, until: Until) -> No
     assert why["operator"]
 
 
-def test_a_text_comes_after_its_plan(session: Session, drawn: Shown) -> None:
+def test_a_text_comes_after_its_plan(session: Session, drawn: DisplayedPlan) -> None:
     planning = session.planning
     planning._asked_for = session.fields()
     planning._take(Answer("result", "plan", {"shown": drawn}))

@@ -16,7 +16,7 @@ from app.kinds.registry import kind_of
 from app.kinds.step_axis import axis_of, is_timed
 from app.kinds.strips import Strips
 from app.model.aligning import Warp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.brush import LONG, Brush, highest_of
@@ -25,7 +25,7 @@ from app.widgets.palette import DARK, LIGHT
 
 
 @pytest.mark.parametrize("serial", [False, True])
-def test_a_step_lasts_from_where_the_one_before_ends(drawn: Shown, serial: bool) -> None:
+def test_a_step_lasts_from_where_the_one_before_ends(drawn: DisplayedPlan, serial: bool) -> None:
     trace = drawn.serial_trace if serial else drawn.trace
     ends = drawn.serial_step_ends if serial else drawn.step_ends
     assert (len(ends), ends[0], ends[-1]) == (drawn.steps + 1, 0.0, trace.makespan_s)
@@ -37,7 +37,7 @@ def test_a_step_lasts_from_where_the_one_before_ends(drawn: Shown, serial: bool)
     assert all(ends[step + 1] == stop for step, stop in last.items() if step + 1 < drawn.steps)
 
 
-def test_nothing_asked_leaves_it_to_the_plan(drawn: Shown, shown: Shown) -> None:
+def test_nothing_asked_leaves_it_to_the_plan(drawn: DisplayedPlan, shown: DisplayedPlan) -> None:
     assert not is_timed(shown, "")
     assert is_timed(shown, "time")
     assert not is_timed(drawn, "steps")
@@ -47,7 +47,7 @@ def test_nothing_asked_leaves_it_to_the_plan(drawn: Shown, shown: Shown) -> None
     assert axis_of(drawn, "steps", serial=False).same
 
 
-def test_a_map_over_time_has_the_same_pieces_elsewhere(drawn: Shown) -> None:
+def test_a_map_over_time_has_the_same_pieces_elsewhere(drawn: DisplayedPlan) -> None:
     by_step, by_time = (AddressMap(LIGHT, Range1d(0, 1), most=10**6) for _ in range(2))
     axis, memory = axis_of(drawn, "time", serial=False), drawn.memories[0]
     ends = drawn.step_ends
@@ -68,7 +68,7 @@ def test_a_map_over_time_has_the_same_pieces_elsewhere(drawn: Shown) -> None:
     assert not len(by_step.edges.data["at"])
 
 
-def test_bytes_held_are_over_the_same_times(drawn: Shown) -> None:
+def test_bytes_held_are_over_the_same_times(drawn: DisplayedPlan) -> None:
     ends, steps = drawn.step_ends, Range1d(0, drawn.trace.makespan_s)
     held = Occupancy(LIGHT, steps)
     held.show(drawn, moved=axis_of(drawn, "time", serial=False))
@@ -90,7 +90,7 @@ def test_places_of_steps_that_take_no_time() -> None:
     assert still.then(Warp()) is still
 
 
-def test_a_long_plan_has_a_brush(drawn: Shown, shown: Shown) -> None:
+def test_a_long_plan_has_a_brush(drawn: DisplayedPlan, shown: DisplayedPlan) -> None:
     brush = Brush(LIGHT, Range1d(0, 1))
     for each in (drawn, shown):
         memory = each.memories[0]

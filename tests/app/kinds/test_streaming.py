@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.captions.notes import infeasible_story
 from app.explorer import Explorer
 from app.kinds.registry import kind_of, step_story
 from app.kinds.stream_bars import StreamBars
 from app.kinds.stream_map import LOST, WEIGHTS, stream_rows
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.glossary import plain
 from app.model.state import operator_selection, tensor_selection
 from app.model.stream import Stream, roomy_bytes, stream_of
 from app.model.waits import stalled
 from app.model.wire import from_wire, to_wire
 from app.session.session import Session
-from app.stories.notes import infeasible_story
 from app.views.memory.map_columns import LOOKS
 from app.views.panels.cards import cards_html
 from app.views.panels.tables import detail_rows, live_rows, live_title
@@ -34,28 +34,28 @@ network = cache(lambda: sp.load(MODEL, bytes_per_element=4))
 MODEL, MACHINE, ROOMY = "yolov4", "jetson_xavier_980pro", "1 GiB"
 
 
-def plan_of(pipeline: str, budget: Any = ROOMY, **options: Any) -> Shown:
+def plan_of(pipeline: str, budget: Any = ROOMY, **options: Any) -> DisplayedPlan:
     """A plan as it comes out of a worker, made once."""
     return planned(budget, pipeline=pipeline, **options)
 
 
 @cache
-def planned(budget: Any, **options: Any) -> Shown:
+def planned(budget: Any, **options: Any) -> DisplayedPlan:
     plan = plans.plan_of(network(), "streaming", budget, MACHINE, **options)
     return from_wire(json.loads(json.dumps(to_wire(show(json.dumps(plan.to_json()))))))
 
 
 @pytest.fixture(scope="module")
-def two() -> Shown:
+def two() -> DisplayedPlan:
     return plan_of("2s", spread=0.1, draws=20)
 
 
 @pytest.fixture(scope="module")
-def three() -> Shown:
+def three() -> DisplayedPlan:
     return plan_of("async")
 
 
-def of(shown: Shown) -> Stream:
+def of(shown: DisplayedPlan) -> Stream:
     assert shown.stream is not None
     return shown.stream
 
@@ -71,7 +71,7 @@ def test_what_kernels_wait_for_is_the_delay_but_for_the_kernels(pipeline: str) -
     assert waited == pytest.approx(stream.details.delay_s - stream.details.kernel_s, abs=1e-9)
 
 
-def test_layers_are_steps_and_their_stages_take_their_times(three: Shown) -> None:
+def test_layers_are_steps_and_their_stages_take_their_times(three: DisplayedPlan) -> None:
     stream = of(three)
     assert [layer.operator for layer in stream.layers] == [op.name for op in three.graph.operators]
     found = {(stage.kind, stage.layer): stage for stage in three.stages}
@@ -84,7 +84,9 @@ def test_layers_are_steps_and_their_stages_take_their_times(three: Shown) -> Non
                 assert stage.stop_s - stage.start_s == pytest.approx(seconds, abs=1e-9)
 
 
-def test_a_full_ring_names_the_layer_whose_bytes_are_taken(two: Shown, three: Shown) -> None:
+def test_a_full_ring_names_the_layer_whose_bytes_are_taken(
+    two: DisplayedPlan, three: DisplayedPlan
+) -> None:
     for shown, rings in ((two, {"read": "shared"}), (three, {"read": "cpu", "copy": "gpu"})):
         stream = of(shown)
         full = [s for s in shown.stages if s.wait and s.wait.cause == "ring full"]
@@ -95,7 +97,7 @@ def test_a_full_ring_names_the_layer_whose_bytes_are_taken(two: Shown, three: Sh
             assert stream.layers[stage.wait.blocker].name in stage.wait.text
 
 
-def test_gaps_are_what_is_left_of_a_ring_where_a_layer_begins_again(two: Shown) -> None:
+def test_gaps_are_what_is_left_of_a_ring_where_a_layer_begins_again(two: DisplayedPlan) -> None:
     stream = of(two)
     ring, gaps = stream.rings[0], stream.gaps["shared"]
     assert gaps
@@ -110,7 +112,9 @@ def test_gaps_are_what_is_left_of_a_ring_where_a_layer_begins_again(two: Shown) 
 
 
 @pytest.mark.parametrize("ring", ["shared", "cpu", "gpu"])
-def test_the_map_never_has_two_things_in_one_place(two: Shown, three: Shown, ring: str) -> None:
+def test_the_map_never_has_two_things_in_one_place(
+    two: DisplayedPlan, three: DisplayedPlan, ring: str
+) -> None:
     """Layers, lost gaps and activations of a memory: no two share a byte in a step."""
     shown = two if ring == "shared" else three
     memory = next(r.memory for r in of(shown).rings if r.key == ring)
@@ -123,7 +127,7 @@ def test_the_map_never_has_two_things_in_one_place(two: Shown, three: Shown, rin
         assert all(a[1] <= b[0] for a, b in zip(here, here[1:], strict=False)), step
 
 
-def test_rows_of_a_layer_turn_when_its_kernel_runs(two: Shown) -> None:
+def test_rows_of_a_layer_turn_when_its_kernel_runs(two: DisplayedPlan) -> None:
     stream = of(two)
     rows = [row for row in stream_rows(two, two.plan.machine.onchip) if row["stay"] == "running"]
     steps = {layer.number for layer in stream.layers if layer.size_bytes}
@@ -163,7 +167,7 @@ def test_slices_are_layers_of_one_operator() -> None:
     assert f"{first.operator} ({first.slice}) ran" in ran[0]
 
 
-def test_regions_follow_the_program(three: Shown) -> None:
+def test_regions_follow_the_program(three: DisplayedPlan) -> None:
     stream = of(three)
     assert [region.key for region in stream.regions] == ["", "cpu", "gpu", "activations"]
     onchip, cpu, gpu, held = stream.regions
@@ -173,7 +177,7 @@ def test_regions_follow_the_program(three: Shown) -> None:
     assert kind_of(three).region(three, "nothing").key == ""
 
 
-def test_sentences_tell_the_chain_of_waits(two: Shown) -> None:
+def test_sentences_tell_the_chain_of_waits(two: DisplayedPlan) -> None:
     stream = of(two)
     waiting = [s for s in two.stages if s.kind == "kernel" and s.wait]
     blamed = {s.layer for s in two.stages if s.kind == "read" and s.wait}
@@ -191,7 +195,9 @@ def test_sentences_tell_the_chain_of_waits(two: Shown) -> None:
     assert [s.mark for s in step_story(two, plain.number)] == ["ran"]
 
 
-def test_the_timeline_has_a_bar_for_each_stage_and_a_cause_for_each_wait(three: Shown) -> None:
+def test_the_timeline_has_a_bar_for_each_stage_and_a_cause_for_each_wait(
+    three: DisplayedPlan,
+) -> None:
     bars, waits = StreamBars(three, three.trace).columns(0, three.trace.makespan_s)
     assert len(bars["left"]) == len(three.stages)
     assert set(bars["lane"]) == {"storage", "copy", "compute"}
@@ -204,7 +210,7 @@ def test_the_timeline_has_a_bar_for_each_stage_and_a_cause_for_each_wait(three: 
     assert serial["left"] == []
 
 
-def test_tables_are_of_layers(two: Shown) -> None:
+def test_tables_are_of_layers(two: DisplayedPlan) -> None:
     stream = of(two)
     largest = stream.largest
     rows = live_rows(two, largest.number, "KiB")
@@ -223,7 +229,7 @@ def test_tables_are_of_layers(two: Shown) -> None:
     assert "parameters streamed" in texts
 
 
-def test_what_is_selected_is_drawn_with_its_weights(two: Shown) -> None:
+def test_what_is_selected_is_drawn_with_its_weights(two: DisplayedPlan) -> None:
     layer = of(two).largest
     operator = two.graph.operators[layer.number]
     assert kind_of(two).drawn(two, operator_selection(operator.name)) == {
@@ -237,7 +243,7 @@ def test_what_is_selected_is_drawn_with_its_weights(two: Shown) -> None:
     assert kind_of(two).drawn(two, tensor_selection(weight)) == {weight, WEIGHTS + layer.operator}
 
 
-def test_cards_tell_memory_delay_and_bound(two: Shown) -> None:
+def test_cards_tell_memory_delay_and_bound(two: DisplayedPlan) -> None:
     html = cards_html(two)
     assert "108.3 MiB" in html
     assert "at most 211 ms" in html
@@ -245,7 +251,7 @@ def test_cards_tell_memory_delay_and_bound(two: Shown) -> None:
     assert "waits for read" in html
 
 
-def test_details_that_do_not_fit_the_program_are_not_drawn(two: Shown) -> None:
+def test_details_that_do_not_fit_the_program_are_not_drawn(two: DisplayedPlan) -> None:
     good = two.plan.details.streamed
     assert good is not None
     wrong = [
@@ -263,7 +269,7 @@ def colours(explorer: Explorer) -> set[str]:
     return {LOOKS[look][0] for look in explorer.map.source.data["look"]}
 
 
-def test_a_link_brings_the_memory_that_the_map_shows(three: Shown) -> None:
+def test_a_link_brings_the_memory_that_the_map_shows(three: DisplayedPlan) -> None:
     session = Session(None)  # type: ignore[arg-type]
     explorer = Explorer(session, LIGHT)
     session.look.memory = "cpu"

@@ -8,7 +8,6 @@ import pytest
 
 import planners as sp
 from app.explorer import Explorer
-from app.model.checked_plan import Shown, show
 from app.model.compare import (
     ONLY_HERE,
     ONLY_THERE,
@@ -18,6 +17,7 @@ from app.model.compare import (
     stay_kinds,
 )
 from app.model.compare import totals as add_up
+from app.model.displayed_plan import DisplayedPlan, show
 from app.page import press
 from app.session.session import Session
 from app.views.memory.outlines import outline_columns
@@ -26,23 +26,25 @@ from app.widgets.palette import LIGHT
 
 
 @pytest.fixture(scope="module")
-def roomy() -> Shown:
+def roomy() -> DisplayedPlan:
     """The first problem with room for everything."""
     import json
 
-    from app.session.first import first_shown
+    from app.session.initial_plan import first_shown
 
     graph = first_shown().graph
     return show(json.dumps(sp.plan(graph, budget="MP", replacement="greedy").to_json()))
 
 
-def test_a_plan_does_not_differ_from_itself(shown: Shown) -> None:
+def test_a_plan_does_not_differ_from_itself(shown: DisplayedPlan) -> None:
     assert differences(shown, shown) == []
     assert all(kind == "the same" for _, kind in stay_kinds(shown, shown))
     assert not any(c["left"] for c in outline_columns(shown, shown, shown.memories[0]).values())
 
 
-def test_what_spills_in_one_only_is_told_with_its_bytes(shown: Shown, roomy: Shown) -> None:
+def test_what_spills_in_one_only_is_told_with_its_bytes(
+    shown: DisplayedPlan, roomy: DisplayedPlan
+) -> None:
     found = differences(shown, roomy)
     spilled = [d for d in found if d.kind == SPILLED_HERE]
     assert {d.tensor for d in spilled} == {t for t, b in shown.moved_bytes.items() if b}
@@ -52,7 +54,7 @@ def test_what_spills_in_one_only_is_told_with_its_bytes(shown: Shown, roomy: Sho
     assert [d.delta_bytes for d in mirrored] == [-d.delta_bytes for d in found]
 
 
-def test_outlines_mirror_each_other(shown: Shown, roomy: Shown) -> None:
+def test_outlines_mirror_each_other(shown: DisplayedPlan, roomy: DisplayedPlan) -> None:
     memory = shown.memories[0]
     here = outline_columns(shown, roomy, memory)
     there = outline_columns(roomy, shown, memory)
@@ -60,7 +62,9 @@ def test_outlines_mirror_each_other(shown: Shown, roomy: Shown) -> None:
     assert here[ONLY_HERE] == there[ONLY_THERE]
 
 
-def test_totals_come_first_with_their_differences(shown: Shown, roomy: Shown) -> None:
+def test_totals_come_first_with_their_differences(
+    shown: DisplayedPlan, roomy: DisplayedPlan
+) -> None:
     rows = compare_rows(shown, roomy)
     assert [row["text"] for row in rows[:5]] == [name for name, *_ in add_up(shown, roomy)]
     assert rows[0]["cells"] == ["0 B", "3.463 MiB", "+3.463 MiB"]
@@ -68,7 +72,7 @@ def test_totals_come_first_with_their_differences(shown: Shown, roomy: Shown) ->
     assert (signed(0, "B"), signed(-2048, "B"), signed(1e-3, "s")) == ("=", "−2 KiB", "+1 ms")
 
 
-def test_both_plans_are_on_the_same_axes_and_one_key_swaps_them(roomy: Shown) -> None:
+def test_both_plans_are_on_the_same_axes_and_one_key_swaps_them(roomy: DisplayedPlan) -> None:
     session = Session(None)  # type: ignore[arg-type]
     explorer = Explorer(session, LIGHT)
     session.open({}, {})

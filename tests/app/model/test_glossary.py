@@ -9,10 +9,10 @@ import pytest
 
 import planners as sp
 from app.kinds.registry import OF_PLANNER
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.glossary import FILE, entries, glossary, glossary_html, marked, plain, term
 from app.views.panels.cards import cards_html
-from app.widgets.words import planner_html
+from app.widgets.help_text import planner_html
 
 ROOT = Path(__file__).resolve().parents[3]
 PAPERS = {"COSMA", "Optimus", "vMCU", "Demand Layering"}
@@ -76,7 +76,7 @@ def test_phrases_in_a_text_are_marked_once_and_the_rest_is_escaped() -> None:
     assert html.endswith(", traffic &amp; tariff")
 
 
-def test_every_planner_is_told_in_words_of_the_glossary(shown: Shown) -> None:
+def test_every_planner_is_told_in_words_of_the_glossary(shown: DisplayedPlan) -> None:
     assert set(OF_PLANNER) == set(sp.planners()) & set(OF_PLANNER) != set()
     assert all('class="term"' in planner_html(name) for name in OF_PLANNER)
     assert planner_html("somebody's") == ""

@@ -282,7 +282,7 @@ def test_a_session_shows_the_plan_of_the_changed_machine(session: Session, until
 
 
 def test_a_table_of_points_names_what_is_changed() -> None:
-    from app.session.first import stored_first
+    from app.session.initial_plan import stored_first
 
     point = dict(stored_first()["points"][0])
     point["problem"] = {**point["problem"], "machine_fields": SLOW}

@@ -12,7 +12,7 @@ from bokeh.plotting import figure
 
 import planners as sp
 from app.model.aligning import Warp
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.step_ranges import StepRange, between, facts_in, range_of
 from app.views.panels.tables import detail_rows
 from app.views.time.step_range import RangeMarks
@@ -21,11 +21,11 @@ from planners.core.program import Load, Store
 
 
 @pytest.fixture(scope="module")
-def spilled() -> Shown:
+def spilled() -> DisplayedPlan:
     return show(json.dumps(sp.plan(sp.load("vit_b_16"), budget="MR").to_json()))
 
 
-def test_bytes_waits_and_peak_are_those_of_the_instructions(spilled: Shown) -> None:
+def test_bytes_waits_and_peak_are_those_of_the_instructions(spilled: DisplayedPlan) -> None:
     rng = random.Random(5)
     program, graph = spilled.plan.program, spilled.graph
     for _ in range(30):
@@ -60,7 +60,7 @@ def test_a_range_is_a_selection_of_steps_that_there_are() -> None:
     assert between(-3, -1, 20) is None
 
 
-def test_a_drag_over_steps_or_time_selects_and_is_marked(spilled: Shown) -> None:
+def test_a_drag_over_steps_or_time_selects_and_is_marked(spilled: DisplayedPlan) -> None:
     taken: list[StepRange] = []
     steps, held, lanes = figure(), figure(), figure()
     ask = (lambda: spilled), (lambda: False)

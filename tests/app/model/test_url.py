@@ -30,7 +30,7 @@ from app.model.url import (
     to_query,
 )
 from app.outputs.scripts import as_python
-from app.session.first import first_shown
+from app.session.initial_plan import first_shown
 from app.session.pinning import PinnedPlan
 from app.session.session import Session
 from app.views.dag.bars import Message

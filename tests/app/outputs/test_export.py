@@ -8,7 +8,7 @@ import json
 import pytest
 
 import planners as sp
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.file_names import file_stem
 from app.outputs.export import lifetimes_csv, trace_json
 from planners.allocation import pack
@@ -16,7 +16,7 @@ from planners.allocation.csv_io import read_lifetimes
 from tests.random_graphs import random_graph
 
 
-def test_lifetimes_are_read_by_pack_and_fit_where_the_plan_fits(shown: Shown) -> None:
+def test_lifetimes_are_read_by_pack_and_fit_where_the_plan_fits(shown: DisplayedPlan) -> None:
     found = read_lifetimes(io.StringIO(lifetimes_csv(shown)))
     assert len(found) == len(shown.report.residencies)
     assert len({item.id for item in found}) == len(found)
@@ -34,7 +34,9 @@ def test_no_cell_of_the_lifetimes_is_a_formula() -> None:
 
 
 @pytest.mark.parametrize("serial", [False, True])
-def test_the_trace_has_every_interval_and_ends_with_the_plan(shown: Shown, serial: bool) -> None:
+def test_the_trace_has_every_interval_and_ends_with_the_plan(
+    shown: DisplayedPlan, serial: bool
+) -> None:
     trace = shown.serial_trace if serial else shown.trace
     events = json.loads(trace_json(shown, serial))["traceEvents"]
     runs = [e for e in events if e["ph"] == "X"]
@@ -45,5 +47,5 @@ def test_the_trace_has_every_interval_and_ends_with_the_plan(shown: Shown, seria
     assert max(e["args"]["bytes"] for e in events if e["ph"] == "C") == shown.report.peak_bytes
 
 
-def test_file_names_are_plain(shown: Shown) -> None:
+def test_file_names_are_plain(shown: DisplayedPlan) -> None:
     assert file_stem(shown) == f"vit_b_16-{shown.plan.budget_bytes}"

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.moved_by_hand import moved_plan
-from app.model.places import ASSETS
+from app.model.paths import ASSETS
 from app.outputs.site.stays import stays_data
 from app.outputs.site.tasks import task_data
 from planners.assignments import Exercise, assignments, judge, solution
@@ -181,7 +181,7 @@ def placement(stays: Sequence[dict[str, Any]], budget: int, rng: random.Random) 
     return places
 
 
-def is_valid(shown: Shown, plan: sp.Plan, places: Sequence[int], extent: int) -> bool:
+def is_valid(shown: DisplayedPlan, plan: sp.Plan, places: Sequence[int], extent: int) -> bool:
     for stay, at in zip(shown.report.residencies, places, strict=True):
         if at != stay.spans[0].start:
             plan = moved_plan(plan, shown.report, stay, at)

@@ -17,7 +17,7 @@ import pytest
 import planners as sp
 from app.jobs.desk import Desk
 from app.jobs.handlers.sweep import make_plan
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.options import options
 from app.model.state import ProblemFields
 from app.outputs.scripts import as_python, plan_as_python
@@ -47,7 +47,7 @@ activation=linear
 """
 
 
-def planned(problem: ProblemFields, text: str = "") -> Shown:
+def planned(problem: ProblemFields, text: str = "") -> DisplayedPlan:
     """What the explorer has on screen for a problem: planned as a worker does."""
     session = Session(None)  # type: ignore[arg-type]
     session.problem.param.update(**problem.values_by_name())
@@ -58,7 +58,7 @@ def planned(problem: ProblemFields, text: str = "") -> Shown:
     return seen_of(plan).shown
 
 
-def expected(shown: Shown) -> str:
+def expected(shown: DisplayedPlan) -> str:
     report, trace, claims = shown.report, shown.trace, shown.plan.claims
     extent = sp.check(sp.Plan.from_json(json.loads(shown.text))).extent_bytes
     spills = f"{report.noncompulsory_bytes:,} of them spills"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.outputs.site.ahead import Ahead
 from app.outputs.site.cells import Ids, SiteAsked, cells_of
 from app.outputs.site.folder import LIST, SiteFolder
@@ -246,7 +246,7 @@ def test_pairs_are_what_the_explorer_compares() -> None:
 def test_pages_know_what_workers_find_out_beside_a_plan() -> None:
     graph = sp.load("mcunet_vww1", input_shape=[[1, 3, 32, 32]])
 
-    def found(planner: str, budget: str) -> tuple[Shown, dict[str, Any]]:
+    def found(planner: str, budget: str) -> tuple[DisplayedPlan, dict[str, Any]]:
         plan = sp.plan(graph, planner=planner, budget=budget, time_limit=5)
         shown = seen_of(plan).shown
         return shown, reasons(shown)
@@ -261,7 +261,7 @@ def test_pages_know_what_workers_find_out_beside_a_plan() -> None:
     assert found("cosma", "MR")[1] == {}
 
 
-def test_every_stop_of_the_tour_has_a_text_and_an_address(shown: Shown) -> None:
+def test_every_stop_of_the_tour_has_a_text_and_an_address(shown: DisplayedPlan) -> None:
     # One plan stands for all: texts about other kinds of plans say that it is none.
     stops = tour_data([], dict.fromkeys(PLANS, shown))
     assert [stop["title"] for stop in stops] == [stop.title for stop in STOPS]

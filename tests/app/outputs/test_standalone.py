@@ -16,7 +16,7 @@ from bokeh.io.doc import _PATCHED_CURDOCS, curdoc, patch_curdoc
 from bokeh.model.util import collect_models
 
 import planners as sp
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.outputs.site.reasons import reasons
 from app.outputs.standalone import PageLook, page_html, seen_of, write_html
 from app.outputs.standalone.dressing import recolouring
@@ -224,7 +224,7 @@ def test_pages_without_a_plan_are_refused_in_a_line() -> None:
         plan_text_in(whole, most_bytes=1000)
 
 
-def test_the_first_plan_opens_where_the_explorer_opens_it(shown: Shown) -> None:
+def test_the_first_plan_opens_where_the_explorer_opens_it(shown: DisplayedPlan) -> None:
     data = told(page_html(seen_of(shown.plan)))
     assert data["step"] == shown.opening_step
     assert data["first"] == 0

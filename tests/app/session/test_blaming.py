@@ -7,7 +7,7 @@ from typing import Any
 from app.jobs.desk import Desk
 from app.jobs.handlers.blaming import run_blame
 from app.jobs.protocol import Request, read_line
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.session.session import Session
 from app.views.panels.peak_panel import PeakPanel, blame_rows
 from tests.app.session.test_session import settle
@@ -52,7 +52,7 @@ def test_theirs_and_the_better_one(visitor: Session, until: Any) -> None:  # noq
     assert (better["peak_bytes"], better["changes"]) == (16, [])
 
 
-def test_what_the_peak_is_made_of_is_said_before_what_lowers_it(shown: Shown) -> None:
+def test_what_the_peak_is_made_of_is_said_before_what_lowers_it(shown: DisplayedPlan) -> None:
     lines: list[bytes] = []
     run_blame(Desk(lines.append), Request("blame", more={"packed": shown.packed_text}))
     answers = [read_line(line)[1] for line in lines]

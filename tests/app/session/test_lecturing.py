@@ -10,7 +10,7 @@ import planners as sp
 from app.model.lecture import Item, Lecture
 from app.model.state import problem_with
 from app.outputs.handout import handout_html
-from app.session.first import first_shown
+from app.session.initial_plan import first_shown
 from app.session.session import Session
 from app.views.dag.bars import instead
 from tests.app.conftest import Until

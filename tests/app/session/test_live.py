@@ -13,7 +13,7 @@ import planners as sp
 from app.jobs.homes import home_of
 from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.options import FUSION
 from app.model.sizes import format_exact
 from app.session.live import AGAIN
@@ -21,7 +21,7 @@ from app.session.session import Session
 from app.views.panels.controls import Controls
 from app.views.panels.planner_options import PlannerOptions
 from app.views.panels.status import preview_text, status_html
-from app.widgets.words import planner_words
+from app.widgets.help_text import planner_words
 from planners.fusion.options import FUSERS
 
 BUDGET = 128 * 1024
@@ -70,12 +70,12 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def plan() -> Shown:
+def plan() -> DisplayedPlan:
     return show(json.dumps(sp.plan(sp.load("squeezenet1_0"), FUSION, BUDGET).to_json()))
 
 
 @pytest.fixture
-def visit(plan: Shown) -> Session:
+def visit(plan: DisplayedPlan) -> Session:
     """The same plan on screen, and nobody who works."""
     session = Session(Recorded())  # type: ignore[arg-type]
     session.open({}, {})

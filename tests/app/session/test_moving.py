@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.moved_by_hand import fixed_stays, free_places, in_the_way, why_fixed
 from app.page import press
 from app.session.session import Session
@@ -24,7 +24,7 @@ def settle(session: Session, until: Any) -> None:
     until(done)
 
 
-def movable(shown: Shown) -> tuple[int, int]:
+def movable(shown: DisplayedPlan) -> tuple[int, int]:
     """The place of a stay that has a free place elsewhere, and that place."""
     for number, stay in enumerate(shown.report.residencies):
         here = stay.spans[0].start
@@ -34,7 +34,7 @@ def movable(shown: Shown) -> tuple[int, int]:
     raise AssertionError("nothing can move")
 
 
-def taken(shown: Shown) -> tuple[int, int]:
+def taken(shown: DisplayedPlan) -> tuple[int, int]:
     """The place of a stay, and an address at which it would overwrite another."""
     for number, stay in enumerate(shown.report.residencies):
         for offset in range(0, shown.plan.budget_bytes - stay.size_bytes, 2**13):
@@ -132,7 +132,7 @@ def test_another_plan_ends_what_was_moved(session: Session, until: Any) -> None:
     assert not session.moving.can_undo
 
 
-def test_rows_of_stays_say_what_cannot_move(shown: Shown) -> None:
+def test_rows_of_stays_say_what_cannot_move(shown: DisplayedPlan) -> None:
     rows = stay_rows(shown, shown.memories[0])
     assert len(rows) == len(shown.report.residencies)
     assert not any(row["fixed"] for row in rows)

@@ -14,7 +14,7 @@ import pytest
 
 import planners as sp
 from app.jobs.pool import WorkerPool
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.state import ProblemFields
 from app.outputs.export import FILES, lifetimes_csv, written
 from app.outputs.export_panel import ExportPanel
@@ -39,7 +39,7 @@ PLANS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module", params=PLANS)
-def plan_shown(request: pytest.FixtureRequest) -> Shown:
+def plan_shown(request: pytest.FixtureRequest) -> DisplayedPlan:
     model, last, asked = PLANS[request.param]
     return seen_of(plan_of(beginning(model, last), request.param, **asked)).shown
 
@@ -63,7 +63,7 @@ def unpacked(session: Session) -> str:
 # ---- tables of every planner ---------------------------------------------------------------
 
 
-def test_tables_say_what_the_plan_says(plan_shown: Shown) -> None:
+def test_tables_say_what_the_plan_says(plan_shown: DisplayedPlan) -> None:
     shown = plan_shown
     tensors = rows(written("tensors", shown))
     assert [row["tensor"] for row in tensors] == list(shown.graph.tensors)
@@ -87,7 +87,7 @@ def test_tables_say_what_the_plan_says(plan_shown: Shown) -> None:
     )
 
 
-def test_files_for_other_tools_are_read_by_them(plan_shown: Shown) -> None:
+def test_files_for_other_tools_are_read_by_them(plan_shown: DisplayedPlan) -> None:
     shown = plan_shown
     found = read_lifetimes(io.StringIO(lifetimes_csv(shown)))
     own = [s for s in shown.report.residencies if s.memory == shown.memories[0]]
@@ -101,7 +101,7 @@ def test_files_for_other_tools_are_read_by_them(plan_shown: Shown) -> None:
     assert sp.check(plan).traffic_bytes == shown.report.traffic_bytes
 
 
-def test_differences_are_totals_and_tensors(shown: Shown) -> None:
+def test_differences_are_totals_and_tensors(shown: DisplayedPlan) -> None:
     other = seen_of(sp.plan(shown.graph, budget="MP", time_limit=10)).shown
     found = rows(differences_csv(shown, other))
     totals = {r["name"]: r for r in found if r["kind"] == "total"}
@@ -176,7 +176,7 @@ def test_a_page_has_the_points_of_its_plan_alone(
     assert len(asked[0]["seen"]["points"]) == len(mine)
 
 
-def test_the_panel_has_what_the_plan_has(session: Session, plan_shown: Shown) -> None:
+def test_the_panel_has_what_the_plan_has(session: Session, plan_shown: DisplayedPlan) -> None:
     panel = ExportPanel(session, Browser(), LIGHT)
     assert not panel.differences.visible
     assert not panel.stop.visible

@@ -8,12 +8,12 @@ import pytest
 
 from app.explorer import Explorer
 from app.kinds.registry import step_story
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.presenter import LAYOUTS, USUAL, layout_of
 from app.model.state import tensor_selection
 from app.model.url import from_query, to_query
 from app.page import press
-from app.session.first import first_shown
+from app.session.initial_plan import first_shown
 from app.session.session import Session
 from app.session.teaching import next_event, spoken_tensors
 from app.session.tour_stops import STOPS
@@ -31,7 +31,7 @@ def explorer() -> Explorer:
     return made
 
 
-def test_an_event_is_a_step_whose_sentences_tell_of_a_transfer(shown: Shown) -> None:
+def test_an_event_is_a_step_whose_sentences_tell_of_a_transfer(shown: DisplayedPlan) -> None:
     told = [
         step
         for step in range(shown.steps)
@@ -43,7 +43,7 @@ def test_an_event_is_a_step_whose_sentences_tell_of_a_transfer(shown: Shown) -> 
     assert set(quiet) == set(range(shown.steps)) - set(told)
 
 
-def test_the_next_event_skips_quiet_steps(shown: Shown) -> None:
+def test_the_next_event_skips_quiet_steps(shown: DisplayedPlan) -> None:
     found = list(shown.moves)
     assert next_event(shown, found[0]) == found[1]
     assert next_event(shown, found[1] - 1) == found[1]

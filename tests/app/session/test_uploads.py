@@ -16,6 +16,7 @@ import pytest
 from param.parameterized import discard_events
 
 import planners as sp
+from app.captions.notes import assumptions
 from app.jobs.files import plain_name
 from app.jobs.protocol import Request
 from app.model import upload_store
@@ -23,7 +24,6 @@ from app.model.upload_store import kind_of, there
 from app.model.url import from_query, to_query
 from app.outputs.standalone import write_html
 from app.session.session import Session
-from app.stories.notes import assumptions
 from app.views.panels.cards import badge
 from tests.app.session.test_session import settle
 

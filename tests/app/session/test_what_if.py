@@ -7,7 +7,6 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from app.model.checked_plan import Shown
 from app.model.constraints import (
     KNOWN,
     added,
@@ -18,6 +17,7 @@ from app.model.constraints import (
     picked_wish,
     why_not_asked,
 )
+from app.model.displayed_plan import DisplayedPlan
 from app.model.options import options, why_not
 from app.model.state import Look, ProblemFields
 from app.model.url import from_query, to_query
@@ -114,7 +114,7 @@ def test_a_link_carries_the_wishes() -> None:
         assert "wishes" in wrong[0]
 
 
-def test_what_is_offered_suits_the_selection_and_the_planner(shown: Shown) -> None:
+def test_what_is_offered_suits_the_selection_and_the_planner(shown: DisplayedPlan) -> None:
     def labels(selection: str, planner: str, *wishes: str) -> list[str]:
         return [offer.label for offer in offers(shown, selection, wishes, planner)]
 
@@ -145,7 +145,7 @@ def test_the_second_operator_completes_the_wish(kind: str, text: str) -> None:
     assert picked_wish(kind, "a", "b") == text
 
 
-def test_wishes_are_marked_on_the_views(shown: Shown) -> None:
+def test_wishes_are_marked_on_the_views(shown: DisplayedPlan) -> None:
     wishes = ["keep add_1", "linear_2 before linear_9", "keep gone"]
     assert tensor_marks(wishes) == {"add_1": "⚓", "gone": "⚓"}
     everything = sorted(shown.tree.everything())

@@ -16,7 +16,6 @@ from app.jobs.pool import WorkerPool
 from app.kinds.map_rows import row_of
 from app.kinds.strips import Strips
 from app.model.aligning import Warp, rising, warp
-from app.model.checked_plan import Shown, show
 from app.model.compare import (
     CUT,
     KINDS,
@@ -32,6 +31,7 @@ from app.model.compare import (
     operator_kinds,
     reordered,
 )
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.state import ProblemFields
 from app.outputs.tables import differences_csv
 from app.session.pinning import MOST, fields_of_plan, name_of, unlike
@@ -156,15 +156,15 @@ def test_fields_that_differ_are_named_once() -> None:
 
 
 @pytest.fixture(scope="module")
-def roomy() -> Shown:
+def roomy() -> DisplayedPlan:
     """The first problem with room for everything."""
-    from app.session.first import first_shown
+    from app.session.initial_plan import first_shown
 
     graph = first_shown().graph
     return show(json.dumps(sp.plan(graph, budget="MP", replacement="greedy").to_json()))
 
 
-def compared(roomy: Shown) -> tuple[Session, Explorer]:
+def compared(roomy: DisplayedPlan) -> tuple[Session, Explorer]:
     """The first plan pinned, the roomy one on screen."""
     session = Session(None)  # type: ignore[arg-type]
     explorer = Explorer(session, LIGHT)
@@ -176,7 +176,7 @@ def compared(roomy: Shown) -> tuple[Session, Explorer]:
     return session, explorer
 
 
-def test_a_shelf_keeps_six_plans_and_one_is_chosen(roomy: Shown) -> None:
+def test_a_shelf_keeps_six_plans_and_one_is_chosen(roomy: DisplayedPlan) -> None:
     session, _ = compared(roomy)
     work, pins = session.work, session.pins
     assert pins.chosen == "cosma, 738.8 KiB"
@@ -199,7 +199,7 @@ def test_a_shelf_keeps_six_plans_and_one_is_chosen(roomy: Shown) -> None:
     assert unlike("x", ["x", "x (2)"]) == "x (3)"
 
 
-def test_a_swap_leaves_the_other_plan_on_the_shelf(roomy: Shown) -> None:
+def test_a_swap_leaves_the_other_plan_on_the_shelf(roomy: DisplayedPlan) -> None:
     session, _ = compared(roomy)
     first = session.work.pinned
     session.pins.swap()
@@ -211,7 +211,7 @@ def test_a_swap_leaves_the_other_plan_on_the_shelf(roomy: Shown) -> None:
     assert [kept.shown for kept in session.work.shelf] == [first]
 
 
-def test_the_panel_tells_totals_tensors_and_what_was_asked(roomy: Shown) -> None:
+def test_the_panel_tells_totals_tensors_and_what_was_asked(roomy: DisplayedPlan) -> None:
     session, explorer = compared(roomy)
     panel = explorer.compare
     assert not panel.made
@@ -240,7 +240,7 @@ def test_the_panel_tells_totals_tensors_and_what_was_asked(roomy: Shown) -> None
     assert len(table) == len(found) + len(panel.totals.rows)
 
 
-def test_differences_colour_the_graph(roomy: Shown) -> None:
+def test_differences_colour_the_graph(roomy: DisplayedPlan) -> None:
     session, explorer = compared(roomy)
     session.look.colour = "difference"
     assert explorer.dag.drawn is not None
@@ -252,7 +252,7 @@ def test_differences_colour_the_graph(roomy: Shown) -> None:
     assert set(explorer.dag.nodes.data["second"]) == {"not compared"}
 
 
-def test_the_pinned_plan_has_views_on_the_same_axes(roomy: Shown) -> None:
+def test_the_pinned_plan_has_views_on_the_same_axes(roomy: DisplayedPlan) -> None:
     session, explorer = compared(roomy)
     assert explorer.split.views is None
     session.look.split = True
@@ -282,7 +282,9 @@ def test_moved_rows_keep_their_addresses() -> None:
     assert moved.placed({**row, "left": 1, "right": 2})["end"] == 4
 
 
-def test_a_file_and_a_point_are_compared_with(pool: WorkerPool, until: Any, roomy: Shown) -> None:
+def test_a_file_and_a_point_are_compared_with(
+    pool: WorkerPool, until: Any, roomy: DisplayedPlan
+) -> None:
     session = Session(pool)
     session.open({}, {})
 
@@ -310,7 +312,7 @@ def test_a_file_and_a_point_are_compared_with(pool: WorkerPool, until: Any, room
     session.close()
 
 
-def test_a_plan_of_a_file_is_named_by_what_it_answers(roomy: Shown) -> None:
+def test_a_plan_of_a_file_is_named_by_what_it_answers(roomy: DisplayedPlan) -> None:
     fields = fields_of_plan(roomy)
     assert fields["planner"] == "cosma"
     assert name_of(roomy, fields).startswith("cosma")

@@ -7,8 +7,8 @@ from bokeh.models import Range1d
 
 from app.kinds.map_rows import MapRows
 from app.kinds.rows_in_sight import MERGED, RowsInSight
-from app.model.checked_plan import Shown
 from app.model.detail import Sight
+from app.model.displayed_plan import DisplayedPlan
 from app.views.memory.address_map import AddressMap
 from app.views.memory.map_columns import COLUMNS
 from app.views.memory.occupancy import Occupancy
@@ -19,19 +19,21 @@ PIXELS = (90, 40)
 
 
 @pytest.fixture
-def steps(shown: Shown) -> Range1d:
+def steps(shown: DisplayedPlan) -> Range1d:
     return Range1d(0, shown.steps)
 
 
 @pytest.fixture
-def memory_map(shown: Shown, steps: Range1d) -> AddressMap:
+def memory_map(shown: DisplayedPlan, steps: Range1d) -> AddressMap:
     """An address map that draws few rectangles at once."""
     view = AddressMap(LIGHT, steps, most=MOST)
     view.show(shown, shown.memories[0])
     return view
 
 
-def test_small_pieces_are_merged_and_said_to_be(shown: Shown, memory_map: AddressMap) -> None:
+def test_small_pieces_are_merged_and_said_to_be(
+    shown: DisplayedPlan, memory_map: AddressMap
+) -> None:
     view, every = memory_map, len(MapRows(shown, shown.memories[0]).boxes)
     names = list(view.source.data["tensor"])
     assert set(view.source.data) == set(COLUMNS)
@@ -45,7 +47,9 @@ def test_small_pieces_are_merged_and_said_to_be(shown: Shown, memory_map: Addres
     assert sum(int(n) for n in counts if n.isdigit()) == every - len(each)
 
 
-def test_zooming_in_shows_each_piece(shown: Shown, memory_map: AddressMap, steps: Range1d) -> None:
+def test_zooming_in_shows_each_piece(
+    shown: DisplayedPlan, memory_map: AddressMap, steps: Range1d
+) -> None:
     view, rows = memory_map, MapRows(shown, shown.memories[0])
     middle = shown.steps // 2
     steps.update(start=middle, end=middle + 3)
@@ -55,7 +59,7 @@ def test_zooming_in_shows_each_piece(shown: Shown, memory_map: AddressMap, steps
     assert there <= set(view.source.data["tensor"])
 
 
-def test_the_browser_is_told_of_merged_pieces(shown: Shown, memory_map: AddressMap) -> None:
+def test_the_browser_is_told_of_merged_pieces(shown: DisplayedPlan, memory_map: AddressMap) -> None:
     view = memory_map
     drawn = set(view.source.data["tensor"])
     hidden = next(stay for stay in shown.report.residencies if stay.tensor not in drawn)
@@ -67,7 +71,7 @@ def test_the_browser_is_told_of_merged_pieces(shown: Shown, memory_map: AddressM
     assert view.pieces.data["tensor"] == []
 
 
-def test_a_short_pan_asks_for_nothing(shown: Shown) -> None:
+def test_a_short_pan_asks_for_nothing(shown: DisplayedPlan) -> None:
     pieces = MapRows(shown, shown.memories[0])
     rows, high = RowsInSight(pieces, MOST), float(pieces.boxes.top.max())
 
@@ -82,7 +86,7 @@ def test_a_short_pan_asks_for_nothing(shown: Shown) -> None:
     assert not rows.merged, "so few are drawn each"
 
 
-def test_bars_of_held_bytes_keep_the_highest(shown: Shown, steps: Range1d) -> None:
+def test_bars_of_held_bytes_keep_the_highest(shown: DisplayedPlan, steps: Range1d) -> None:
     view = Occupancy(LIGHT, steps, most=20)
     view.show(shown)
     held, bars = shown.report.occupancy, view.source.data

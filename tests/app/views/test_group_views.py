@@ -9,7 +9,7 @@ import pytest
 import planners as sp
 from app.explorer import Explorer
 from app.kinds.map_rows import MapRows
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.glossary import plain
 from app.model.state import group_selection, operator_selection
 from app.session.live import group_of
@@ -22,7 +22,7 @@ from planners.core.colours import group_colour
 BUDGET = 128 * 1024
 
 
-def open_explorer(shown: Shown) -> Explorer:
+def open_explorer(shown: DisplayedPlan) -> Explorer:
     """An explorer without workers that has this plan on screen."""
     session = Session(None)  # type: ignore[arg-type]
     explorer = Explorer(session, LIGHT)
@@ -32,7 +32,7 @@ def open_explorer(shown: Shown) -> Explorer:
 
 
 def test_zooming_in_is_told_only_where_it_helps(
-    drawn: Shown, monkeypatch: pytest.MonkeyPatch
+    drawn: DisplayedPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = MapRows(drawn, drawn.memories[0])
     assert rows.densest == max(rows.count(step, step + 1) for step in range(drawn.steps))
@@ -43,7 +43,7 @@ def test_zooming_in_is_told_only_where_it_helps(
 
 
 def test_the_map_goes_into_pieces_where_one_zooms_in(
-    drawn: Shown, monkeypatch: pytest.MonkeyPatch
+    drawn: DisplayedPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.kinds.rows_in_sight.BUNDLED", 400)
     monkeypatch.setattr("app.views.time.timeline.MOST", 400)
@@ -66,7 +66,7 @@ def test_the_map_goes_into_pieces_where_one_zooms_in(
     assert few < len(drawn.trace.intervals)
 
 
-def test_an_operator_tells_of_its_group(drawn: Shown) -> None:
+def test_an_operator_tells_of_its_group(drawn: DisplayedPlan) -> None:
     explorer, group = open_explorer(drawn), drawn.groups[2]
     explorer.session.look.selection = operator_selection(group.operators[0])
     assert f"in the fused group {group.name}" in [
@@ -74,7 +74,7 @@ def test_an_operator_tells_of_its_group(drawn: Shown) -> None:
     ]
 
 
-def test_the_table_says_why_neighbours_are_apart(drawn: Shown) -> None:
+def test_the_table_says_why_neighbours_are_apart(drawn: DisplayedPlan) -> None:
     group = drawn.groups[1]
     rows = detail_rows(drawn, group_selection(group.name), {})
     assert "asking what else it would cost …" in [row["text"] for row in rows]
@@ -91,7 +91,7 @@ def test_the_table_says_why_neighbours_are_apart(drawn: Shown) -> None:
     assert "by itself: it needs all rows" in [row["text"] for row in rows]
 
 
-def test_hovers_say_what_operators_would_move_apart(drawn: Shown) -> None:
+def test_hovers_say_what_operators_would_move_apart(drawn: DisplayedPlan) -> None:
     explorer = open_explorer(drawn)
     group = next(g for g in drawn.groups if len(g.operators) > 1)
     at = drawn.groups.index(group)
@@ -102,7 +102,7 @@ def test_hovers_say_what_operators_would_move_apart(drawn: Shown) -> None:
     assert any("apart 1 MiB" in line for line in explorer.dag.nodes.data["group"])
 
 
-def test_moving_the_budget_regroups_the_same_nodes(drawn: Shown) -> None:
+def test_moving_the_budget_regroups_the_same_nodes(drawn: DisplayedPlan) -> None:
     explorer = open_explorer(drawn)
     work, count = explorer.session.work, len(drawn.graph.operators)
     before, nodes = dict(explorer.dag.regions.data), explorer.dag.nodes.data["title"]
@@ -125,7 +125,7 @@ def test_moving_the_budget_regroups_the_same_nodes(drawn: Shown) -> None:
     assert "preview" not in explorer.cards.object
 
 
-def test_a_budget_that_is_too_small_says_what_is_least(drawn: Shown) -> None:
+def test_a_budget_that_is_too_small_says_what_is_least(drawn: DisplayedPlan) -> None:
     html = preview_html(drawn, {"budget_bytes": 1024, "need_bytes": 2048})
     assert "does not fit" in html
     assert "2 KiB" in html
@@ -133,7 +133,7 @@ def test_a_budget_that_is_too_small_says_what_is_least(drawn: Shown) -> None:
     assert group_of({"groups": [[0, 2], [1]]}, 4) == [0, 1, 0, None]
 
 
-def test_cards_count_groups_and_a_rule_is_no_proof(drawn: Shown) -> None:
+def test_cards_count_groups_and_a_rule_is_no_proof(drawn: DisplayedPlan) -> None:
     assert f"{len(drawn.groups)} groups" in plain(cards_html(drawn))
     plan = sp.plan(drawn.graph, "fusion", BUDGET, baseline="no_fusion")
     assert "heuristic" in cards_html(show(json.dumps(plan.to_json())))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model.blocks import BlockTree
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.views.dag.layout import BETWEEN, Edge, GraphDrawing, layers, layout, parts
 from app.views.dag.scene import HEIGHT
 
@@ -160,6 +160,6 @@ def test_a_long_chain_without_blocks_is_cut_into_some() -> None:
     assert "op500" in [node.name for node in opened]
 
 
-def test_the_first_plan_shows_few_nodes(shown: Shown) -> None:
+def test_the_first_plan_shows_few_nodes(shown: DisplayedPlan) -> None:
     assert 3 < len(shown.tree.nodes(shown.tree.comfortable())) <= 32
     assert len(shown.tree.nodes(shown.tree.everything())) <= 300

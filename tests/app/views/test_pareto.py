@@ -18,7 +18,7 @@ from param.parameterized import discard_events
 import planners as sp
 from app.jobs.handlers.sweep import front_of, full_rate_s, point
 from app.jobs.pool import WorkerPool
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import ON_MACHINE
 from app.model.options import series
 from app.model.pareto import (
@@ -107,7 +107,7 @@ def test_a_bound_holds_for_every_order_on_the_chart_and_for_one_planner() -> Non
     assert proven_bounds([*default, made(10, 9, FUSION)]) == {}
 
 
-def test_no_plan_is_below_what_arithmetic_says(shown: Shown) -> None:
+def test_no_plan_is_below_what_arithmetic_says(shown: DisplayedPlan) -> None:
     machine, graph = shown.plan.machine, shown.graph
     report, trace = shown.report, shown.trace
     here = made(1, 1, {**COSMA, "weights": shown.plan.options["weights"]})
@@ -180,7 +180,7 @@ def test_the_answer_compares_the_best_plan_of_each_budget() -> None:
     assert "told apart" not in answer("latency")
 
 
-def test_the_chart_shows_doubt_and_what_the_array_costs(shown: Shown) -> None:
+def test_the_chart_shows_doubt_and_what_the_array_costs(shown: DisplayedPlan) -> None:
     judged = sp.load_machine("ethos_u55_128_high_end")
     points = [made(100, 50), made(164, 40), made(164, 60, FUSION)]
     found = bands(points, judged, "memory", "latency")
@@ -228,7 +228,9 @@ def test_points_as_csv_are_bytes_seconds_and_joules() -> None:
     assert rows[0]["options"] == "schedule=default"
 
 
-def test_gains_are_asked_for_at_the_chosen_budget_though_nothing_fits_it(shown: Shown) -> None:
+def test_gains_are_asked_for_at_the_chosen_budget_though_nothing_fits_it(
+    shown: DisplayedPlan,
+) -> None:
     session = Session(None)  # type: ignore[arg-type]
     session.work.shown = shown
     assert session.sweeps.budget_bytes == shown.plan.budget_bytes  # MR is not known yet
@@ -303,7 +305,7 @@ def test_what_more_buys_is_what_plans_made_directly_say(
     session.close()
 
 
-def test_the_large_chart_is_made_when_it_is_opened(shown: Shown) -> None:
+def test_the_large_chart_is_made_when_it_is_opened(shown: DisplayedPlan) -> None:
     session = Session(None)  # type: ignore[arg-type]
     panel = ParetoPanel(session, LIGHT, Looks())
     session.open({}, {})
@@ -324,7 +326,7 @@ def test_the_large_chart_is_made_when_it_is_opened(shown: Shown) -> None:
     assert session.look.more_bytes == 100
 
 
-def test_where_nothing_fits_the_chart_is_about_what_is_chosen(shown: Shown) -> None:
+def test_where_nothing_fits_the_chart_is_about_what_is_chosen(shown: DisplayedPlan) -> None:
     """Another network is still on screen: its plan is no point of this chart, nor its MACs."""
     session = Session(None)  # type: ignore[arg-type]
     panel = ParetoPanel(session, LIGHT, Looks())
@@ -350,7 +352,7 @@ def test_where_nothing_fits_the_chart_is_about_what_is_chosen(shown: Shown) -> N
     assert panel.chart.here.data["x"] != []
 
 
-def test_a_sweep_ends_when_its_network_is_given_up(shown: Shown) -> None:
+def test_a_sweep_ends_when_its_network_is_given_up(shown: DisplayedPlan) -> None:
     session = Session(None)  # type: ignore[arg-type]
     session.open({}, {})
     with discard_events(session.problem):
@@ -364,7 +366,7 @@ def test_a_sweep_ends_when_its_network_is_given_up(shown: Shown) -> None:
     assert session.sweeps.busy  # of what is on screen it goes on
 
 
-def test_opened_anew_the_large_chart_asks_what_is_not_known_yet(shown: Shown) -> None:
+def test_opened_anew_the_large_chart_asks_what_is_not_known_yet(shown: DisplayedPlan) -> None:
     session, asked = Session(None), list[str]()  # type: ignore[arg-type]
     session.open({}, {})
     session.sweeps.start = lambda names, wide: asked.append(session.problem.model)  # type: ignore[method-assign, assignment, misc]

@@ -6,12 +6,12 @@ from itertools import combinations
 
 import pytest
 
+from app.captions.notes import infeasible_story
+from app.captions.why import next_use
 from app.kinds.map_rows import MapRows, map_marks
 from app.kinds.registry import step_story
-from app.model.checked_plan import Shown, holes, local_maxima
+from app.model.displayed_plan import DisplayedPlan, holes, local_maxima
 from app.model.state import Look, moved, selected_operators, selected_tensors
-from app.stories.notes import infeasible_story
-from app.stories.why import next_use
 from app.views.panels.tables import live_rows, live_title
 
 
@@ -38,7 +38,7 @@ def test_holes_are_what_is_free() -> None:
     assert holes([(0, 6), (4, 10)], 10) == []
 
 
-def test_no_two_rectangles_of_the_map_overlap(shown: Shown) -> None:
+def test_no_two_rectangles_of_the_map_overlap(shown: DisplayedPlan) -> None:
     rows = MapRows(shown, shown.memories[0]).rows(0, shown.steps)
     assert rows
     for a, b in combinations(rows, 2):
@@ -47,7 +47,7 @@ def test_no_two_rectangles_of_the_map_overlap(shown: Shown) -> None:
         assert apart_x or apart_y, (a["tensor"], b["tensor"])
 
 
-def test_what_is_live_fills_what_the_step_computes_on(shown: Shown) -> None:
+def test_what_is_live_fills_what_the_step_computes_on(shown: DisplayedPlan) -> None:
     for step, name in enumerate(shown.plan.program.steps):
         operator = shown.graph.operators[shown.graph.index[name]]
         live = {r.tensor for r in shown.live(step)}
@@ -56,18 +56,18 @@ def test_what_is_live_fills_what_the_step_computes_on(shown: Shown) -> None:
         assert held <= shown.report.occupancy[step] <= shown.plan.budget_bytes
 
 
-def test_each_spill_and_retrieval_is_marked(shown: Shown) -> None:
+def test_each_spill_and_retrieval_is_marked(shown: DisplayedPlan) -> None:
     rows = MapRows(shown, shown.memories[0]).rows(0, shown.steps)
     leaving = [r for r in shown.report.residencies if r.ending in ("spill", "drop")]
     back = [r for r in shown.report.residencies if r.origin == "retrieve"]
     assert len(map_marks(rows)["x"]) == len(leaving) + len(back) > 0
 
 
-def test_spill_traffic_adds_up_over_tensors(shown: Shown) -> None:
+def test_spill_traffic_adds_up_over_tensors(shown: DisplayedPlan) -> None:
     assert sum(shown.moved_bytes.values()) == shown.report.noncompulsory_bytes
 
 
-def test_the_story_tells_of_every_transfer(shown: Shown) -> None:
+def test_the_story_tells_of_every_transfer(shown: DisplayedPlan) -> None:
     told = [s for step in range(shown.steps) for s in step_story(shown, step)]
     spilled = [s for s in told if "was spilled until step" in s.text]
     back = [s for s in told if "came back" in s.text]
@@ -77,7 +77,7 @@ def test_the_story_tells_of_every_transfer(shown: Shown) -> None:
     assert sum(s.mark == "ran" for s in told) == shown.steps
 
 
-def test_the_next_use_is_a_step_that_reads_it(shown: Shown) -> None:
+def test_the_next_use_is_a_step_that_reads_it(shown: DisplayedPlan) -> None:
     spill = next(r for r in shown.report.residencies if r.ending == "spill")
     step = next_use(shown, spill.tensor, spill.stop_step - 1)
     assert step is not None
@@ -90,7 +90,7 @@ def test_what_binds_is_named_with_sizes() -> None:
     assert text == "conv holds a (1 KiB), b (12 B) at once"
 
 
-def test_a_tensor_selects_its_operators_and_an_operator_its_tensors(shown: Shown) -> None:
+def test_a_tensor_selects_its_operators_and_an_operator_its_tensors(shown: DisplayedPlan) -> None:
     graph = shown.graph
     operator = graph.operators[3]
     assert set(selected_tensors(graph, f"operator:{operator.name}")) == {
@@ -102,7 +102,7 @@ def test_a_tensor_selects_its_operators_and_an_operator_its_tensors(shown: Shown
     assert selected_operators(graph, "") == ()
 
 
-def test_the_table_lists_what_is_live(shown: Shown) -> None:
+def test_the_table_lists_what_is_live(shown: DisplayedPlan) -> None:
     step = shown.opening_step
     tensor = shown.live(step)[0].tensor
     rows = live_rows(shown, step, "hex")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.views.fronts.tried_rows import tried_rows
 from app.views.panels.cards import badge, proof_text, scope
 from app.views.panels.tables import detail_rows
@@ -54,13 +54,13 @@ def test_the_badge_says_of_what_the_proof_is() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 7, "x", [1], [{}], [{"planner": "p", "value": "<b>"}]])
-def test_what_a_file_says_otherwise_is_refused(shown: Shown, wrong: Any) -> None:
+def test_what_a_file_says_otherwise_is_refused(shown: DisplayedPlan, wrong: Any) -> None:
     data = shown.plan.to_json() | {"details": {"auto": wrong}}
     with pytest.raises(sp.BadInput, match=r"^malformed plan: details: auto(\[0\])?[ :]"):
         sp.Plan.from_json(data)
 
 
-def test_an_objective_that_is_not_known_has_no_rows(shown: Shown) -> None:
+def test_an_objective_that_is_not_known_has_no_rows(shown: DisplayedPlan) -> None:
     tried = (TriedPlanner("p", {}, "beauty", 1.0, "none", None, None, ""),)
     strange = replace(shown.plan, details=Details(tried=tried))
     assert tried_rows(replace(shown, plan=strange)) == []

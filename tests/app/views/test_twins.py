@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import planners as sp
 from app.model.blocks import BlockNode
-from app.model.checked_plan import Shown
+from app.model.displayed_plan import DisplayedPlan
 from app.views.dag.scene import scene
 from app.views.dag.twins import _letter, signature, twin_letters, twin_words
 
 
-def test_the_layers_of_a_transformer_are_the_same(shown: Shown) -> None:
+def test_the_layers_of_a_transformer_are_the_same(shown: DisplayedPlan) -> None:
     nodes = shown.tree.nodes(shown.tree.comfortable())
     letters = twin_letters(shown.graph, nodes)
     assert [bool(letter) for letter in letters] == [node.is_block for node in nodes]
@@ -36,6 +36,6 @@ def test_one_other_shape_is_another_block() -> None:
     assert signature(other, blocks["layer1.2"]) != same
 
 
-def test_a_block_without_a_twin_has_no_letter(shown: Shown) -> None:
+def test_a_block_without_a_twin_has_no_letter(shown: DisplayedPlan) -> None:
     assert twin_letters(shown.graph, [BlockNode("alone", (0, 1), True)]) == [""]
     assert [_letter(i) for i in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]

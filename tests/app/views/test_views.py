@@ -18,7 +18,7 @@ from app.explorer import Explorer
 from app.kinds.bars_of_time import interval_columns, stall_columns
 from app.kinds.map_rows import MapRows
 from app.kinds.registry import step_story
-from app.model.checked_plan import Shown, show
+from app.model.displayed_plan import DisplayedPlan, show
 from app.model.glossary import plain
 from app.model.option_keys import offered, type_of
 from app.model.state import COLOURS, operator_selection, tensor_selection
@@ -113,7 +113,7 @@ def test_the_browser_moves_by_itself_and_says_so_later(explorer: Explorer) -> No
     assert any("0x" in cell for row in pages_of(explorer)["book"] for cell in row.get("cells", ()))
 
 
-def test_rectangles_are_numbers_and_each_word_is_there_once(fused: Shown) -> None:
+def test_rectangles_are_numbers_and_each_word_is_there_once(fused: DisplayedPlan) -> None:
     rows = MapRows(fused, fused.memories[0]).rows(0, fused.steps)
     columns, words = map_columns(rows)
     assert len(set(words["text"])) == len(words["text"]) < len(rows) / 4
@@ -130,7 +130,7 @@ def test_rectangles_are_numbers_and_each_word_is_there_once(fused: Shown) -> Non
     assert map_columns([])[1] == {"text": []}
 
 
-def test_another_plan_is_another_cursor(explorer: Explorer, fused: Shown) -> None:
+def test_another_plan_is_another_cursor(explorer: Explorer, fused: DisplayedPlan) -> None:
     before = pages_of(explorer)
     explorer.session.show(fused)
     pages = pages_of(explorer)
@@ -197,7 +197,7 @@ def test_a_block_opens_in_place_and_closes(explorer: Explorer) -> None:
 
 
 @pytest.mark.parametrize("colour", COLOURS)
-def test_every_colour_has_words_beside_it(shown: Shown, colour: str) -> None:
+def test_every_colour_has_words_beside_it(shown: DisplayedPlan, colour: str) -> None:
     drawn = scene(shown, shown.tree.comfortable(), colour)
     assert all(drawn.nodes["second"])
     assert len(drawn.legend) >= (1 if colour == "difference" else 2)
@@ -234,7 +234,7 @@ def test_a_column_has_numbers_as_ranges() -> None:
     assert numbers_text([]) == ""
 
 
-def test_search_looks_at_names_kinds_and_blocks(shown: Shown) -> None:
+def test_search_looks_at_names_kinds_and_blocks(shown: DisplayedPlan) -> None:
     assert find_operators(shown, "LAYER_NORM")
     assert find_operators(shown, "encoder_layer_3")
     assert find_operators(shown, "") == find_operators(shown, "no such thing") == []
@@ -247,7 +247,7 @@ def test_bars_are_narrow_where_most_are() -> None:
     assert not narrow([], 1)
 
 
-def test_waits_end_where_what_waited_begins(shown: Shown) -> None:
+def test_waits_end_where_what_waited_begins(shown: DisplayedPlan) -> None:
     starts = set(interval_columns(shown, shown.trace.intervals)["left"])
     stalls = stall_columns(shown, shown.trace.intervals)
     assert stalls["right"]
@@ -301,7 +301,7 @@ def test_keys_do_what_the_help_says(explorer: Explorer) -> None:
     assert helped == [True]
 
 
-def test_a_figure_is_words_and_numbers(shown: Shown) -> None:
+def test_a_figure_is_words_and_numbers(shown: DisplayedPlan) -> None:
     assert badge(shown)[1] == "proven optimal"
     assert "spill traffic" in cards_html(shown)
     assert seconds_text(0.00123) == "1.23 ms"

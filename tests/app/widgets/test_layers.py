@@ -12,10 +12,10 @@ from bokeh.models import ColumnDataSource, CustomJS, HoverTool, TapTool
 from bokeh.plotting import figure
 from panel.io.state import set_curdoc
 
+from app.widgets.deferred import seen
 from app.widgets.following import follow
 from app.widgets.glyphs import Layers, put, tappable, tell
 from app.widgets.hatched import hatched
-from app.widgets.later import seen
 
 
 def source(**columns: list[Any]) -> ColumnDataSource:

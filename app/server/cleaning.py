@@ -1,0 +1,51 @@
+"""When the server looks for objects that hold each other and that nobody holds.
+
+Python's collector walks all that there is and stops the server meanwhile, a twentieth of a second
+for each page that somebody has. Panel has it look each time that somebody leaves. Pages are taken
+apart as their visitors leave (`app.widgets.teardown`): little is left to be found, and it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+
+import panel.io.document as panel_documents
+import param
+
+CALM_S = 5.0
+"""From the end of a session: its page has been taken apart by then."""
+MANY, LONG_S = 100, 900.0
+"""So many sessions have ended, or so long ago was the last time that garbage was looked for."""
+
+
+class Cleaning:
+    """Looks for garbage once nobody has a page, and otherwise seldom."""
+
+    def __init__(self) -> None:
+        self.ended = 0
+        self.last_s = time.monotonic()
+        self._due: asyncio.TimerHandle | None = None
+
+    def session_ended(self, others: int) -> None:
+        """Somebody has left, and so many are there still."""
+        self.ended += 1
+        long_ago = time.monotonic() - self.last_s >= LONG_S
+        if self._due is None and (not others or self.ended >= MANY or long_ago):
+            self._due = asyncio.get_running_loop().call_later(CALM_S, self.collect)
+
+    def collect(self) -> None:
+        """Look now."""
+        self._due = None
+        gc.collect()
+        self.ended, self.last_s = 0, time.monotonic()
+
+
+CLEANING = Cleaning()
+
+
+def collect_seldom() -> None:
+    """Have Panel not look for garbage by itself, nor warn of two who leave within five seconds."""
+    panel_documents._garbage_collect = lambda: None  # looked up when it is asked for
+    param.parameterized.get_logger().addFilter(lambda told: "'gc.collect'" not in told.getMessage())

@@ -1,0 +1,136 @@
+"""How many visitors a server holds, and in which turn their pages are made.
+
+Pages are made one at a time, and the server does other things between two: it answers whatever is
+asked for meanwhile. A page that nobody has come for after a moment waits with what is on it until
+somebody does: many requests at once are answered, and those who left cost nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import panel as pn
+from bokeh.server.contexts import ApplicationContext
+from bokeh.server.session import ServerSession
+from bokeh.server.tornado import BokehTornado
+from panel.io.document import with_lock
+from panel.io.server import DocHandler
+from tornado.web import RequestHandler
+
+from app.model.settings import SESSIONS
+from app.server.cleaning import CLEANING
+from app.server.refusals import Refusal, answer
+
+PATIENCE_S = 2.0
+"""Seconds in which a page's browser is expected, and what is on the page is made before it asks."""
+BETWEEN_S = 0.01
+AGAIN_S = 60
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def turn() -> AsyncIterator[None]:
+    """What whoever makes a page, or what is on it, waits for; the next turn comes a little later,
+    and meanwhile the server reads and answers what it was asked besides."""
+    loop = asyncio.get_running_loop()
+    lock = _turns.setdefault(loop, asyncio.Lock())
+    await lock.acquire()
+    try:
+        yield
+    finally:
+        loop.call_later(BETWEEN_S, lock.release)
+
+
+def sessions(server: BokehTornado) -> int:
+    """How many sessions there are, those included that nobody has come for yet."""
+    return sum(len(list(context.sessions)) for context in server.applications.values())
+
+
+def refusal_if_full(server: BokehTornado) -> Refusal | None:
+    """Why nobody else is let in, where all places are taken."""
+    if sessions(server) < SESSIONS.value:
+        return None
+    why = (
+        f"All {SESSIONS.value} places of this server are taken. A place is free when somebody "
+        "closes their page: try again in a minute."
+    )
+    return Refusal(503, "The server is full", why, AGAIN_S)
+
+
+def make_pages_in_turn() -> None:
+    """Have pages made one at a time, for those who still wait and while there are places."""
+    theirs = DocHandler.get
+    if theirs.__name__ == "get_in_turn":
+        return
+
+    async def get_in_turn(handler: Any, *args: Any, **kwargs: Any) -> None:
+        if refusal_if_full(handler.application) is None:
+            async with turn():
+                if _left(handler):
+                    return
+                if refusal_if_full(handler.application) is None:
+                    made = theirs(handler, *args, **kwargs)
+                    if inspect.isawaitable(made):  # it is not where a visitor has to log in first
+                        await made
+                    return
+        if refusal := refusal_if_full(handler.application):
+            answer(handler, refusal)
+
+    DocHandler.get = get_in_turn  # type: ignore[method-assign]
+
+
+def clear_places_in_between() -> None:
+    """Have the server answer others between two sessions that it ends: many end in one moment where
+    many came for a page in one moment and left."""
+    theirs = ApplicationContext._discard_session
+    if theirs.__name__ == "discard_in_between":
+        return
+
+    async def discard_in_between(
+        context: ApplicationContext, session: ServerSession, unused: Callable[[ServerSession], bool]
+    ) -> None:
+        await asyncio.sleep(BETWEEN_S)
+        if unused(session):
+            await theirs(context, session, unused)
+            CLEANING.session_ended(len(context._sessions))
+
+    ApplicationContext._discard_session = discard_in_between
+
+
+def _left(handler: RequestHandler) -> bool:
+    """Whether whoever asked has closed the connection."""
+    stream = getattr(handler.request.connection, "stream", None)
+    return stream is not None and stream.closed()
+
+
+def when_wanted(make: Callable[[], Any]) -> None:
+    """Make what is on a page: in its turn, while its browser loads the scripts, or where the server
+    does not come to it soon, once that browser is there."""
+    context = pn.state.curdoc.session_context if pn.state.curdoc else None
+    if context is None:
+        make()
+        return
+    asked = time.monotonic()
+
+    @with_lock
+    async def in_turn() -> None:
+        async with turn():
+            if time.monotonic() - asked < PATIENCE_S or _is_there(context):
+                make()
+            else:
+                pn.state.onload(make)
+
+    pn.state.execute(in_turn, schedule=True)
+
+
+def _is_there(context: Any) -> bool:
+    """Whether the browser of this page is connected."""
+    session = getattr(context, "session", None)
+    return session is None or session.connection_count > 0

@@ -1,0 +1,72 @@
+"""Web sockets: how many, who may open a session by one, and how much they may send."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from bokeh.server.tornado import BokehTornado
+from bokeh.util.token import get_session_id
+from panel.io.server import WSHandler
+from tornado.httputil import HTTPServerRequest
+
+from app.model.settings import MESSAGE, SOCKETS
+from app.server.refusals import Refusal
+from app.server.sessions import AGAIN_S, refusal_if_full, turn
+
+TRY_LATER, TOO_BIG = 1013, 1009  # of RFC 6455 and its registry
+SLOW_MS = 60_000
+"""For so long a browser may take nothing of what is sent to it."""
+
+
+def refusal_of_socket(server: BokehTornado, request: HTTPServerRequest) -> Refusal | None:
+    """Why no other socket is opened, where one is asked for and there are too many."""
+    if request.headers.get("Upgrade", "").lower() != "websocket":
+        return None
+    if len(server._clients) < SOCKETS.value:
+        return None
+    why = f"All {SOCKETS.value} connections of this server are taken: try again in a minute."
+    return Refusal(503, "The server is full", why, AGAIN_S)
+
+
+def end_if_slow(line: socket.socket) -> None:
+    """Have the system end a connection whose other end takes nothing any more, so that what is sent
+    to it does not pile up in memory. Systems other than Linux wait for longer."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SLOW_MS)
+
+
+def bound_sockets() -> None:
+    """Have sockets make sessions in their turn and while there are places, and close those that
+    send more than they may."""
+    opened, received = WSHandler._async_open, WSHandler._receive
+    if opened.__name__ == "open_in_turn":
+        return
+
+    async def open_in_turn(handler: Any, token: str) -> None:
+        if handler.ws_connection:  # it has the line from the request that became a socket
+            end_if_slow(handler.ws_connection.stream.socket)
+        known = {session.id for session in handler.application_context.sessions}
+        if get_session_id(token) in known:
+            await opened(handler, token)
+            return
+        async with turn():
+            if refusal_if_full(handler.application):
+                handler.close(TRY_LATER, "the server is full")
+            else:
+                await opened(handler, token)
+
+    async def receive_bounded(handler: Any, fragment: str | bytes) -> Any:
+        held = getattr(handler, "_spillway_held", 0) + len(fragment)
+        if held > MESSAGE.value:
+            handler.close(TOO_BIG, "the message is too large")
+            return None
+        handler._spillway_held = held
+        message = await received(handler, fragment)
+        if message is not None:
+            handler._spillway_held = 0
+        return message
+
+    WSHandler._async_open = open_in_turn  # type: ignore[method-assign, assignment]
+    WSHandler._receive = receive_bounded
+    WSHandler.max_message_size = property(lambda _handler: MESSAGE.value)

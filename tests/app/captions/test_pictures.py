@@ -1,0 +1,40 @@
+"""What is read out of each view says what the view shows."""
+
+from __future__ import annotations
+
+import json
+
+from bokeh.models import Range1d
+
+import planners as sp
+from app.captions.pictures import graph_words, held_words, map_words, time_words
+from app.model.displayed_plan import show
+from app.views.memory.occupancy import Occupancy
+from app.widgets.palette import LIGHT
+from planners.core.units import format_bytes
+
+
+def test_each_view_has_a_description_with_its_numbers() -> None:
+    graph = sp.load("vit_b_16")
+    shown = show(json.dumps(sp.plan(graph, budget="MR").to_json()))
+    assert f"{len(graph.operators)} operators, drawn as 7 boxes" in graph_words(shown, 7)
+    most = max(shown.moved_bytes.values())
+    assert f"with {format_bytes(most)}" in map_words(shown)
+    assert "9 more" in map_words(shown)
+    free = show(json.dumps(sp.plan(graph, budget="MP", schedule="mpmf").to_json()))
+    assert "Nothing is spilled" in map_words(free)
+    told = time_words(shown, shown.trace)
+    assert "compute busy 100%" in told
+    view = Occupancy(LIGHT, Range1d(0, 1))
+    view.show(shown)
+    spoken = view.figure.html_attributes
+    assert spoken["role"] == "img"
+    assert format_bytes(shown.report.peak_bytes) in spoken["aria-label"]
+
+
+def test_bytes_held_have_their_peak_step_and_mean() -> None:
+    told = held_words([1024, 3072, 2048], 4096, "the budget")
+    assert told == (
+        "Bytes held: at most 3 KiB in step 2 of 3, 2 KiB on average, of the 4 KiB of the budget."
+    )
+    assert held_words([], 0, "") == "Bytes held: none."

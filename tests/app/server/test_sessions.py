@@ -1,0 +1,136 @@
+"""Who is let in: a page of one's own, not too many at once, and none made for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from unittest.mock import Mock
+
+import panel as pn
+import pytest
+from bokeh.document import Document
+from bokeh.server.callbacks import NextTickCallback
+from bokeh.server.session import ServerSession
+from panel.io.state import set_curdoc
+
+from app.model.settings import Count
+from app.server import sessions
+from tests.app.server.house import House
+
+
+def test_a_session_is_not_named_by_the_address(house: House) -> None:
+    for query in ("?model=x&bokeh-session-id=abc", "?bokeh-token=abc"):
+        said = house.ask(f"/{query}")
+        assert said.status == 403
+        assert "names a session" in said.text
+    assert house.ask("/", Bokeh_Session_Id="abc").status == 403
+    assert house.ask("/autoload.js?bokeh-session-id=abc").status == 403
+    assert house.ask("/?model=x").status == 200
+
+
+def test_a_full_server_says_so_until_somebody_leaves(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_SESSIONS", "2")
+    assert [house.ask("/").status for _ in range(2)] == [200, 200]
+    full = house.ask("/")
+    assert (full.status, full.headers["Retry-After"]) == (503, "60")
+    assert "All 2 places" in full.text
+    context = house.server._tornado.applications["/"]
+    gone = house.inside(lambda: context._sessions.popitem())
+    assert gone
+    assert house.ask("/").status == 200
+
+
+@pytest.mark.parametrize("given", ["", "0", "-1", "many"])
+def test_a_number_that_is_none_is_the_usual_one(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setenv("SPILLWAY_ANY", given)
+    assert Count("SPILLWAY_ANY", 7).value == 7
+
+
+def test_no_page_is_made_for_those_who_left(house: House) -> None:
+    there = asyncio.Event()
+
+    async def hold_turn() -> None:
+        async with sessions.turn():
+            await there.wait()
+
+    house.inside(lambda: asyncio.ensure_future(hold_turn()))
+    for _ in range(20):
+        line = socket.create_connection(("127.0.0.1", house.port))
+        line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        line.close()
+    time.sleep(0.3)
+    house.inside(there.set)
+    assert house.ask("/").status == 200
+    assert house.inside(lambda: sessions.sessions(house.server._tornado)) == 1
+
+
+def test_pages_are_made_one_at_a_time(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two of them the server answers what else is asked for."""
+    order: list[str] = []
+    made = Document.__init__
+
+    def slowly(document: Document, **more: object) -> None:
+        time.sleep(0.1)
+        order.append("page")
+        made(document, **more)
+
+    monkeypatch.setattr(Document, "__init__", slowly)
+    visitors = [threading.Thread(target=house.ask, args=("/",)) for _ in range(10)]
+    for visitor in visitors:
+        visitor.start()
+    while not order:
+        time.sleep(0.01)
+    house.ask("/favicon.ico")
+    order.append("icon")
+    for visitor in visitors:
+        visitor.join()
+    assert order.index("icon") < 6, order
+
+
+def test_sessions_that_end_together_let_others_between(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    destroyed = ServerSession.destroy
+
+    def slowly(session: ServerSession) -> None:
+        time.sleep(0.1)
+        order.append("end")
+        destroyed(session)
+
+    for _ in range(10):
+        house.ask("/")
+    monkeypatch.setattr(ServerSession, "destroy", slowly)
+    context = house.server._tornado.applications["/"]
+    house.inside(lambda: asyncio.ensure_future(context._cleanup_sessions(-1)))
+    while not order:
+        time.sleep(0.01)
+    house.ask("/health")
+    order.append("health")
+    while len(order) < 11:
+        time.sleep(0.01)
+    assert order.index("health") < 6, order
+    assert house.inside(lambda: sessions.sessions(house.server._tornado)) == 0
+
+
+@pytest.mark.parametrize("patience_s", [60.0, -1.0])
+def test_what_is_on_a_page_waits_for_somebody_where_the_server_is_late(
+    monkeypatch: pytest.MonkeyPatch, patience_s: float
+) -> None:
+    monkeypatch.setattr(sessions, "PATIENCE_S", patience_s)
+    document, context, made = Document(), Mock(), list[int]()
+    context.session.connection_count = 0
+    document._session_context = lambda: context
+    with set_curdoc(document):
+        sessions.when_wanted(lambda: made.append(1))
+        for tick in [c for c in document.session_callbacks if isinstance(c, NextTickCallback)]:
+            asyncio.run(tick.callback())
+        assert bool(made) == (patience_s > 0)
+        pn.state._schedule_on_load(document, None)  # what the browser asks for
+    assert made == [1]

@@ -1,0 +1,61 @@
+"""The page's own first plan: there at once, where memory decides, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import planners as sp
+from app.captions.verdict import verdict
+from app.kinds.registry import kind_of
+from app.model.displayed_plan import DisplayedPlan, show
+from app.model.paths import ASSETS
+from app.model.state import problem_with
+
+STORED = json.loads((ASSETS / "initial_plan.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def stored() -> DisplayedPlan:
+    return show(json.dumps(STORED["plan"]))
+
+
+def test_the_first_plan_passes_check_and_is_of_the_stored_problem(stored: DisplayedPlan) -> None:
+    problem = problem_with(STORED["problem"])
+    assert stored.graph.digest == sp.load(problem.model).digest
+    assert (stored.plan.planner, stored.plan.budget_bytes) == (problem.planner, 256 * 1024)
+    assert (ASSETS / "initial_plan.json").stat().st_size < 800_000  # it is read by every server
+
+
+def test_memory_decides_there_and_the_verdict_says_so(stored: DisplayedPlan) -> None:
+    budgets = STORED["budgets"]
+    assert budgets["MR"] > stored.plan.budget_bytes
+    words = verdict(stored, budgets, kind_of(stored).manner_of(stored))
+    assert words.startswith(
+        "mobilenet_v2 needs 1.437 MiB done naively. In 256 KiB it still runs, in one circular pool,"
+    )
+    floor_share = stored.trace.makespan_s
+    assert f"at most {round(100 * (floor_share / floor(stored) - 1))}% slower than" in words
+
+
+def floor(shown: DisplayedPlan) -> float:
+    from planners.core.floors import latency_floor_s
+
+    found = latency_floor_s(shown.plan)
+    assert found is not None
+    return found
+
+
+def test_the_verdict_of_whole_tensors_says_what_is_spilled(shown: DisplayedPlan) -> None:
+    words = verdict(shown, {"MR": 1, "MP": 907_776}, "")
+    assert words == (
+        "vit_b_16 fits 738.8 KiB, but 3.463 MiB have to leave the chip or come back. From 886.5 KiB"
+        " on nothing has to."
+    )
+
+
+def test_a_plan_that_spills_nothing_says_so() -> None:
+    plan = sp.plan(sp.load("squeezenet1_1"), budget="MP")
+    words = verdict(show(json.dumps(plan.to_json())), {}, "")
+    assert "and nothing has to leave the chip, at most" in words

@@ -1,0 +1,47 @@
+"""A page whose visitor has left holds nothing, and what it shared with others is whole."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from app.explorer import Explorer
+from app.session.session import Session
+from app.views.panels.controls import Controls
+from app.widgets.palette import LIGHT
+from app.widgets.teardown import parts_of, take_apart
+from planners.core.garbage import no_collection
+from tests.app.silent_pool import SilentPool
+
+
+def page() -> list[Any]:
+    session = Session(SilentPool())  # type: ignore[arg-type]
+    session.open({}, {}, [])
+    return [session, Explorer(session, LIGHT), Controls(session)]
+
+
+def test_most_of_a_page_goes_without_the_collector_once_it_is_taken_apart() -> None:
+    page()  # what is made once
+    gc.collect()
+    with no_collection():
+        before = len(gc.get_objects())
+        whole = page()
+        shown = whole[0].work.shown
+        made = len(gc.get_objects()) - before
+        assert take_apart(whole) > 500
+        whole.clear()
+        left = len(gc.get_objects()) - before
+        assert left < made / 4
+    assert shown.plan.graph.operators  # others may look at the same plan
+
+
+def test_what_is_shared_is_no_part_of_a_page() -> None:
+    pool = SilentPool()
+    session = Session(pool)  # type: ignore[arg-type]
+    session.open({}, {}, [])
+    explorer = Explorer(session, LIGHT)
+    parts = list(parts_of([session, explorer]))
+    assert explorer.map in parts
+    assert session.problem in parts
+    for shared in (pool, session.work.shown, LIGHT):
+        assert not any(part is shared for part in parts)
