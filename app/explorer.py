@@ -172,7 +172,8 @@ class Explorer(pn.viewable.Viewer):
     def _show_cards(self) -> None:
         work = self.session.work
         if work.shown and not work.preview:
-            self.cards.object = cards_html(work.shown, self.session.stale, work.budgets)
+            budgets = self.session.planning.known.of(work.shown_for)
+            self.cards.object = cards_html(work.shown, self.session.stale, budgets)
 
     def _tell_groups(self) -> None:
         """The alternative costs of the groups' operators arrive later than the plan."""

@@ -47,6 +47,7 @@ class JoinedKind(WholeKind):
     manner = "in a circular pool, or otherwise where that does not fit"
     whole_operators = False
     banded = True
+    measure = "off-chip traffic"
 
     def made(self, shown: DisplayedPlan) -> bool:
         return bool(shown.plan.details.stretches)

@@ -50,7 +50,7 @@ def kind_of(name: str, data: bytes) -> str:
     """What a file is: json, html, or the kind of a model format. Raises `BadInput` if none of
     these."""
     if not data:
-        raise sp.BadInput("The file is empty.")
+        raise sp.BadInput(f"{name} is empty.")
     if sure := signed(data):
         return sure.kind
     if data[:1] == b"\x80" or data[:4] == b"\x1f\x8b\x08\x00":

@@ -266,8 +266,9 @@ class Planning(SessionPart):
         """Named budgets as a worker has found them: of the graph on screen, or of the problem with
         the fields `of`, where nothing fits that one."""
         work = self.models.work
-        work.budgets = {name: budgets[name] for name in BUDGET_FIELDS}
-        self.known.keep(of or work.shown_for, work.budgets)
+        named = {name: budgets[name] for name in BUDGET_FIELDS}
+        self.known.keep(of or work.shown_for, named)
+        work.budgets = named
         self._acts.sized()
 
     def _take_fact(self, answer: Answer) -> None:

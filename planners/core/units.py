@@ -37,7 +37,7 @@ def parse_size(text: str | SupportsIndex) -> int:
     """
     size, factor = _exact(text)
     if size < 1 or size > LARGEST:
-        raise BadInput(f"a size must be at least one byte and below 2**63, not {text!r:.40}")
+        raise BadInput(f"a size is from 1 byte to 8 EiB, not {text!r:.40}")
     if size.denominator != 1 and factor == 1:
         raise BadInput(f"{text!r} is not a whole number of bytes")
     return int(size)

@@ -65,7 +65,7 @@ class Server:
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         self._process.send_signal(how)
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 @pytest.fixture(scope="session")

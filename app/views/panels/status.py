@@ -24,6 +24,7 @@ LOW: dict[str, Any] = {
     "stylesheets": [SMALL, ".bk-btn { padding: 1px 8px; min-height: 22px; }"],
     "visible": False,
 }
+IMPORTING = "importing "
 REST_TERMS = {"operators": "granularity"}
 CSS = """
 .status { display: flex; align-items: center; gap: 8px; white-space: nowrap; overflow: hidden;
@@ -90,7 +91,11 @@ def status_html(session: Session) -> str:
             former = '<span class="former">groups: of the new budget</span>' + former
         spark = spark_svg(work.history, work.progress.get("at_s", 0.0), 90, 20)
         name = escape(f"{session.problem.model}, {session.problem.budget}")
-        doing = f'<span class="working">Planning {name}: {progress_text(work.progress)}</span>'
+        imports = str(work.progress.get("stage", "")).startswith(
+            IMPORTING
+        )  # which names what it is
+        doing = "" if imports else f"Planning {name}: "
+        doing = f'<span class="working">{doing}{progress_text(work.progress)}</span>'
         return f'<i class="spin"></i>{doing}{spark}{former if session.stale else ""}'
     if preview := work.preview:
         return f'<span class="rest">{preview_text(preview, work.shown.plan.budget_bytes)}</span>'
