@@ -70,8 +70,9 @@ class FileField(Component):
     _stylesheets: ClassVar[list[str]] = [
         """
 label { display: block; position: relative; box-sizing: border-box; width: 100%; padding: 6px;
-  border-radius: 4px; border: 1px dashed var(--sw-faint); color: var(--sw-text); font: 12px/1.35 var(--sw-font);
-  text-align: center; white-space: pre-line; cursor: pointer; overflow-wrap: anywhere; }
+  border-radius: 4px; border: 1px dashed var(--sw-faint); color: var(--sw-text);
+  font: 12px/1.35 var(--sw-font); text-align: center; white-space: pre-line;
+  cursor: pointer; overflow-wrap: anywhere; }
 label:hover { border-color: var(--sw-text); }
 label:focus-within { outline: 2px solid #56B4E9; outline-offset: -1px; }
 input { position: absolute; width: 1px; height: 1px; opacity: 0; }

@@ -91,10 +91,8 @@ def status_html(session: Session) -> str:
             former = '<span class="former">groups: of the new budget</span>' + former
         spark = spark_svg(work.history, work.progress.get("at_s", 0.0), 90, 20)
         name = escape(f"{session.problem.model}, {session.problem.budget}")
-        imports = str(work.progress.get("stage", "")).startswith(
-            IMPORTING
-        )  # which names what it is
-        doing = "" if imports else f"Planning {name}: "
+        named = str(work.progress.get("stage", "")).startswith(IMPORTING)
+        doing = "" if named else f"Planning {name}: "
         doing = f'<span class="working">{doing}{progress_text(work.progress)}</span>'
         return f'<i class="spin"></i>{doing}{spark}{former if session.stale else ""}'
     if preview := work.preview:

@@ -21,6 +21,7 @@ from app.kinds.registry import step_story
 from app.model.displayed_plan import DisplayedPlan, show
 from app.model.glossary import plain
 from app.model.option_keys import offered, type_of
+from app.model.options import OBJECTIVE
 from app.model.state import COLOURS, operator_selection, tensor_selection
 from app.model.units import joules_text, seconds_text
 from app.page import press, template
@@ -34,6 +35,7 @@ from app.views.panels.cards import badge, cards_html
 from app.views.panels.controls import Controls
 from app.views.panels.solver import (
     gap_of,
+    measure,
     progress_text,
     solver_html,
     solver_svg,
@@ -440,6 +442,33 @@ def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice
     assert "former" in explorer.cards.object
     session.back()
     assert "former" not in explorer.cards.object
+
+
+def test_a_sentence_keeps_the_budgets_of_the_network_that_is_drawn() -> None:
+    session = Session(None)
+    explorer = Explorer(session, LIGHT)
+    session.open({}, {})
+    assert "From 886.5 KiB on nothing has to" in plain(explorer.cards.object)
+    session.problem.model = "resnet18"
+    others = dict.fromkeys(session.work.budgets, 12345)
+    session.planning.take_budgets(others, {**session.work.shown_for, "model": "resnet18"})
+    assert session.work.budgets == others
+    assert "From 886.5 KiB on nothing has to" in plain(explorer.cards.object)
+
+
+def test_an_import_names_what_it_brings_and_not_what_is_below() -> None:
+    session = Session(None)
+    session.open({}, {})
+    session.work.planning = True
+    session.work.progress = {"stage": "importing mine (uploaded)", "at_s": 1.0}
+    assert "Planning" not in status_html(session)
+    assert "importing mine (uploaded)" in status_html(session)
+
+
+def test_bytes_of_a_search_are_named_as_what_they_count() -> None:
+    assert measure({"planner": "joined"}) == "off-chip traffic"
+    assert measure({"planner": "cosma"}) == "spill traffic"
+    assert measure({"planner": "cosma", "options": {OBJECTIVE: "peak"}}) == "peak memory"
 
 
 def test_a_shape_that_is_none_is_refused_beside_its_field() -> None:
