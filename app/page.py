@@ -78,7 +78,7 @@ HELP = """
 | `a` | all planners at this budget, and what more memory gains; again: close |
 | `?` | this help |
 
-**Tour** in the header leads through all views in a dozen stops, and brings back what was there.
+**Tour**, under *More …*, leads through all views in a dozen stops, and brings back what was there.
 Words with a dotted underline tell what they mean: rest the pointer on one, or go there with Tab.
 
 ## Reading the views
