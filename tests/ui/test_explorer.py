@@ -48,7 +48,8 @@ OUTLINED = (
 )
 
 
-def test_cursor_and_selection_are_followed_by_all_views(go: Go) -> None:
+def test_cursor_and_selection_are_followed_by_all_views(shared_page: SharedPage, go: Go) -> None:
+    shared_page.close()  # Its figures are counted: no journey before may have opened more.
     page = go(f"{VIT}&step=10")
     the_cursor_moves_by_button_and_key(page)
     the_cursor_moves_while_the_server_hears_nothing(page)
