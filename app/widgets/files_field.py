@@ -75,7 +75,8 @@ label { display: block; position: relative; box-sizing: border-box; width: 100%;
   cursor: pointer; overflow-wrap: anywhere; }
 label:hover { border-color: var(--sw-text); }
 label:focus-within { outline: 2px solid #56B4E9; outline-offset: -1px; }
-input { position: absolute; width: 1px; height: 1px; opacity: 0; }
+input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
+  cursor: pointer; }
 """
     ]
 
