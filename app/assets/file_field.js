@@ -7,13 +7,14 @@ export function render({ model }) {
   const words = document.createElement('span');
   input.type = 'file';
   words.setAttribute('aria-live', 'polite');
-  let next = null;  // sends a piece of the file that is on its way
+  let next = null, turn = 0;  // sends a piece of the file that is on its way; which file that is
   const rest = () => { next = null; words.textContent = model.words; };
   function send(file) {
+    turn += 1;
     const of = Math.max(1, Math.ceil(file.size / CHUNK));
     const piece = async (at) => {
       words.textContent = `${file.name}: ${Math.floor(100 * at / of)} %`;
-      const said = { name: file.name, at, of };
+      const said = { turn, name: file.name, at, of };
       try {
         const data = file.size > model.largest ? new ArrayBuffer(0)
           : await file.slice(at * CHUNK, (at + 1) * CHUNK).arrayBuffer();
@@ -31,7 +32,8 @@ export function render({ model }) {
     if (file) send(file);
   };
   model.on('msg:custom', (event) => {
-    const { taken } = event.data || event;
+    const { taken, ...answer } = event.data || event;
+    if (answer.turn !== turn) return;  // of a file before
     if (taken && next) next(taken);
     else rest();
   });

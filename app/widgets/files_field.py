@@ -39,13 +39,13 @@ class FileField(Component):
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
-        self._name, self._parts = "", list[bytes]()
+        self._turn, self._parts = 0, list[bytes]()
 
     def _handle_msg(self, data: Any) -> None:
-        name, at, of = str(data["name"]), int(data["at"]), int(data["of"])
+        name, turn, at = str(data["name"]), int(data["turn"]), int(data["at"])
         if at == 0:
-            self._name, self._parts = name, []
-        elif name != self._name or at != len(self._parts):
+            self._turn, self._parts = turn, []
+        elif turn != self._turn or at != len(self._parts):
             return  # The first piece of a file makes it the one that is read.
         self._parts.append(data["data"])
         size = _arriving[self] = sum(map(len, self._parts))
@@ -55,15 +55,15 @@ class FileField(Component):
             self._end(name, too_large(LARGEST))
         elif sum(_arriving.values()) > UPLOADS.value:
             self._end(name, NO_ROOM)
-        elif len(self._parts) == of:
+        elif len(self._parts) == int(data["of"]):
             self._end(name, b"".join(self._parts))
         else:
-            self._send_msg({"taken": len(self._parts)})
+            self._send_msg({"turn": turn, "taken": len(self._parts)})
 
     def _end(self, name: str, whole: bytes | str) -> None:
-        self._name, self._parts = "", []
+        self._send_msg({"turn": self._turn, "taken": 0})
+        self._turn, self._parts = 0, []
         _arriving.pop(self, None)
-        self._send_msg({"taken": 0})
         self.whole = (name, whole)
 
     _esm = script("file_field")

@@ -118,7 +118,7 @@ class Walker(Visitor):
         text = self.rng.choice(_plans()) if self.rng.random() < 0.7 else "{" * 1000
         text = text[: self.rng.choice([len(text), len(text), len(text) // 2])]
         packed = {"type": "bytes", "data": b64encode(text.encode()).decode()}
-        return {"name": "plan.json", "at": 0, "of": 1, "size": len(text), "data": packed}
+        return {"turn": 1, "name": "plan.json", "at": 0, "of": 1, "size": len(text), "data": packed}
 
     def _said(self, thing: str, said: dict[str, Any]) -> dict[str, Any]:
         owner = self.owners.get(thing, thing)

@@ -224,6 +224,17 @@ WORDS = """() => {
 """What is visible of a page, in its shadow roots too."""
 
 
+DEAF = """() => {
+  const to = WebSocket.prototype;
+  [to.said, window.unsaid] = [to.send, []];
+  to.send = function (...all) { window.unsaid.push([this, all]); };
+}"""
+"""From now on the server hears nothing that the page says."""
+HEARS = """() => {
+  WebSocket.prototype.send = WebSocket.prototype.said;
+  for (const [socket, all] of window.unsaid) socket.send(...all);
+}"""
+"""It hears all of it now."""
 DROP_FILE = """([node, name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name));

@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.conftest import (
     BANDS,
+    DEAF,
+    HEARS,
     SMALL,
     VIT,
     WINDOW,
@@ -92,15 +94,6 @@ KNOWS_MORE = (  # than came with the plan
     "() => [...Bokeh.documents[0]._all_models.values()].some("
     "m => m.data && m.data.pages && m.data.pages.byteLength > 4000)"
 )
-DEAF = """() => {
-  const to = WebSocket.prototype;
-  [to.said, window.unsaid] = [to.send, []];
-  to.send = function (...all) { window.unsaid.push([this, all]); };
-}"""
-HEARS = """() => {
-  WebSocket.prototype.send = WebSocket.prototype.said;
-  for (const [socket, all] of window.unsaid) socket.send(...all);
-}"""
 
 
 def the_cursor_moves_while_the_server_hears_nothing(page: Page) -> None:

@@ -9,7 +9,18 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import DROP_FILE, SMALL, Go, is_on_screen
+from tests.ui.conftest import DEAF, DROP_FILE, HEARS, SMALL, Go, is_on_screen
+
+
+def test_a_file_that_is_chosen_while_another_arrives_is_read_to_its_end(go: Go) -> None:
+    page = go(SMALL)
+    page.evaluate(DEAF)
+    bring(page, "small.onnx", b"\xff" * 7)
+    bring(page, "large.onnx", b"\xff" * 9 * 2**20)
+    expect(page.locator(".upload label")).to_contain_text("large.onnx: 0 %")
+    page.evaluate(HEARS)
+    expect(page.locator(".message")).to_contain_text("large.onnx is not an ONNX file")
+    expect(page.locator(".upload label")).to_contain_text("Drop a file anywhere")
 
 
 def bring(page: Page, name: str, data: bytes) -> None:

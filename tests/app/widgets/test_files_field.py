@@ -9,7 +9,8 @@ from app.widgets.files_field import FileField
 
 
 def send(field: FileField, name: str, at: int, of: int, data: bytes, size: int = 0) -> None:
-    field._handle_msg({"name": name, "at": at, "of": of, "size": size, "data": data})
+    said = {"turn": hash(name), "name": name, "at": at, "of": of, "size": size, "data": data}
+    field._handle_msg(said)
 
 
 def test_pieces_of_files_that_never_began_are_not_held() -> None:
