@@ -68,6 +68,9 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator("#sidebar")).to_have_class(re.compile("hidden"))
     comes_true(page, "document.getElementById('main').scrollWidth <= 390")
+    page.locator("#sidebar-button").click()
+    comes_true(page, "document.elementFromPoint(130, 80).closest('#sidebar')")  # over the page
+    page.locator("#sidebar-button").click()
     page.evaluate("window.print = () => { window.printed = 1; }")
     page.keyboard.press("Control+p")
     comes_true(page, "window.printed === 1")

@@ -343,8 +343,7 @@ def legend_of(theme: Theme, columns: int) -> Legend:
         click_policy="hide",
         label_text_font_size="10.5px",
         label_text_color=theme.text,
-        background_fill_color=theme.panel,
-        background_fill_alpha=0.75,
+        background_fill_color=None,  # white would be Bokeh's default, which its theme changes
         inactive_fill_color=theme.panel,
         inactive_fill_alpha=0.7,
         border_line_color=None,

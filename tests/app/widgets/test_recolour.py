@@ -9,10 +9,13 @@ from bokeh.document import Document
 from bokeh.model import Model
 from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
+from panel.theme.fast import FastDefaultTheme
 
+from app.views.fronts.pareto import Pareto
 from app.widgets.glyphs import put
 from app.widgets.palette import DARK, LIGHT, Theme, cursor_band, dress
 from app.widgets.recolour import hashed, recolour
+from planners.core.colours import contrast
 
 
 def drawn(theme: Theme, rows: int) -> tuple[Document, figure, ColumnDataSource]:
@@ -81,3 +84,13 @@ def test_a_page_has_a_theme_of_its_own() -> None:
     mine = replace(LIGHT)
     mine.become(DARK)
     assert mine == DARK != LIGHT
+
+
+def test_a_legend_is_read_on_a_page_that_turned_dark() -> None:
+    """A white that is Bokeh's default is not kept, and the page's theme changes it."""
+    document, chart = Document(theme=FastDefaultTheme().bokeh_theme), Pareto(LIGHT, print)
+    document.add_root(chart.figure)
+    recolour(document, LIGHT, DARK)
+    (legend,) = chart.figure.legend
+    behind = legend.background_fill_color or DARK.panel
+    assert contrast(legend.label_text_color, behind) > 4.5
