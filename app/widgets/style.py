@@ -67,7 +67,8 @@ body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); 
   min-width: 32px; min-height: 32px; font-size: 20px; border-radius: 4px; cursor: pointer;
   background: var(--sw-hover); color: var(--sw-text); }}
 @media (max-width: 800px) {{
-  #sidebar:not(.hidden) {{ position: fixed; z-index: 50; top: 40px; bottom: 0; height: auto;
+  #content {{ position: relative; }}
+  #sidebar:not(.hidden) {{ position: absolute; z-index: 50; top: 0; bottom: 0; height: auto;
     box-shadow: 4px 0 16px #0006; }}
   #main {{ padding: 6px; }}
   #header-items {{ flex: 1 1 auto; padding: 0; }}

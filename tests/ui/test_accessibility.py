@@ -22,6 +22,12 @@ FOCUSED = """() => {
     seen: look.outlineStyle !== 'none' && parseFloat(look.outlineWidth) >= 2 };
 }"""
 
+OVER_THE_PAGE = """() => {
+  const sidebar = document.getElementById('sidebar'), { left, top } = sidebar.getBoundingClientRect();
+  return sidebar.contains(document.elementFromPoint(left + 130, top + 40));
+}"""
+"""Whether the sidebar lies over what is under it."""
+
 
 @pytest.fixture
 def small(dark: SharedPage) -> Iterator[Page]:
@@ -69,7 +75,7 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
     expect(page.locator("#sidebar")).to_have_class(re.compile("hidden"))
     comes_true(page, "document.getElementById('main').scrollWidth <= 390")
     page.locator("#sidebar-button").click()
-    comes_true(page, "document.elementFromPoint(130, 80).closest('#sidebar')")  # over the page
+    comes_true(page, OVER_THE_PAGE)
     page.locator("#sidebar-button").click()
     page.evaluate("window.print = () => { window.printed = 1; }")
     page.keyboard.press("Control+p")
