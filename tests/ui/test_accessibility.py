@@ -23,7 +23,8 @@ FOCUSED = """() => {
 }"""
 
 OVER_THE_PAGE = """() => {
-  const sidebar = document.getElementById('sidebar'), { left, top } = sidebar.getBoundingClientRect();
+  const sidebar = document.getElementById('sidebar');
+  const { left, top } = sidebar.getBoundingClientRect();
   return sidebar.contains(document.elementFromPoint(left + 130, top + 40));
 }"""
 """Whether the sidebar lies over what is under it."""
