@@ -30,6 +30,7 @@ class GroupKind(WholeKind):
     whole_operators = False
     answers_at_once = True
     banded = True
+    measure = "off-chip traffic"
 
     def made(self, shown: DisplayedPlan) -> bool:
         return bool(shown.groups)

@@ -224,6 +224,7 @@ class AutoKind(WholeKind):
     """The choice of asking every planner; its plans are of their own planner's kind."""
 
     planner = "auto"
+    measure = "what each planner minimises"
     about = (
         "Has every planner that can plan the same within the budget, and takes the plan that is"
         " best for what is chosen below. What is proven is proven of that planner's own aim."

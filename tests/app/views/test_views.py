@@ -466,7 +466,10 @@ def test_an_import_names_what_it_brings_and_not_what_is_below() -> None:
 
 
 def test_bytes_of_a_search_are_named_as_what_they_count() -> None:
-    assert measure({"planner": "joined"}) == "off-chip traffic"
+    """Of fusion and joined all traffic: what is proven least is the compulsory."""
+    for planner in ("fusion", "joined"):
+        assert measure({"planner": planner}) == "off-chip traffic"
+    assert measure({"planner": "auto"}) == "what each planner minimises"
     assert measure({"planner": "cosma"}) == "spill traffic"
     assert measure({"planner": "cosma", "options": {OBJECTIVE: "peak"}}) == "peak memory"
 
