@@ -26,5 +26,6 @@ def head_variables() -> dict[str, str]:
     return {
         "accessibility_css": (ASSETS / "accessibility.css").read_text("utf-8"),
         "accessibility_js": flat(script("accessibility")),
+        "early_changes_js": flat(script("early_changes")),
         "last_picture_js": flat(script("within", "last_picture")),
     }

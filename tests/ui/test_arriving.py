@@ -52,6 +52,38 @@ FRAMES = """() => new Promise((done) => {
 """How many frames the page asks for in half a second."""
 
 
+CHANGED_EARLY = """async () => {
+  const all = [...Bokeh.documents[0]._all_models.values()], thrown = [];
+  let tried = 0;
+  for (const type of new Set(all.map((model) => model.type))) {
+    const model = all.find((one) => one.type === type), View = model.default_view;
+    let is = View;
+    while (is && is.__name__ !== 'WidgetView') is = Object.getPrototypeOf(is);
+    if (!is) continue;
+    const view = new View({ model, parent: null });
+    view.initialize();
+    await view.lazy_initialize();
+    view.connect_signals();
+    for (const property of model) {
+      tried += 1;
+      try { property.change.emit(); }
+      catch (error) { thrown.push(`${type} ${property.attr}: ${error}`); }
+    }
+    view.remove();
+  }
+  return [tried, thrown];
+}"""
+"""Changes each property of each kind of widget on the page between when its view is made and when
+it is drawn: how many, and what is thrown."""
+
+
+def test_a_change_before_a_widget_is_drawn_stops_no_message(shared_page: SharedPage) -> None:
+    page = shared_page.open()
+    tried, thrown = page.evaluate(CHANGED_EARLY)
+    assert tried > 100
+    assert thrown == []
+
+
 def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
     shared_page: SharedPage,
 ) -> None:
