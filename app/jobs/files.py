@@ -23,6 +23,8 @@ from planners.core.plan import FORMAT as PLAN
 
 OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"
 MOST_NAME = 60
+THE_FILE = "the file"
+"""What a file is called that has no name."""
 AUDIT_S = 10.0  # for the proof of another tool's plan
 FORMATS = (PLAN, GRAPH)
 
@@ -41,7 +43,8 @@ def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
     if kind in ("json", "html"):
         if shape is not None:
             raise sp.BadInput(f"{name}: {OWN_SHAPE}")
-        graph = graph_in(read_data(read_text(path)))
+        file = f"{name}{path.suffix}"
+        graph = graph_in(read_data(read_text(path, file), file), file)
         return graph if width is None else graph.with_bytes_per_element(width)
     if kind in PLANS:
         return judged(path, name)[1].graph
@@ -90,38 +93,38 @@ def _imported(path: Path, shape: Any, granularity: str, width: Width | None) -> 
         raise sp.BadInput(f"{path.name}: this server cannot read it: {error}") from error
 
 
-def graph_in(data: Any) -> sp.Graph:
+def graph_in(data: Any, name: str = THE_FILE) -> sp.Graph:
     """The graph in the JSON of a graph or a plan. Raises `BadInput` for anything else."""
-    if is_graph(data):
+    if is_graph(data, name):
         return sp.Graph.from_json(data)
     return sp.Plan.from_json(data).graph
 
 
-def is_graph(data: Any) -> bool:
+def is_graph(data: Any, name: str = THE_FILE) -> bool:
     """Whether data is a graph, else a plan. Raises `BadInput` where it says neither."""
     says = data.get("format") if isinstance(data, dict) else None
     if says not in FORMATS:
         wanted = " nor ".join(FORMATS)
-        raise sp.BadInput(f"the file is not a plan and not a graph: its format is neither {wanted}")
+        raise sp.BadInput(f"{name} is not a plan and not a graph: its format is neither {wanted}")
     return bool(says == GRAPH)
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, name: str = THE_FILE) -> str:
     """An uploaded text; of an HTML page, the plan that it carries."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise sp.BadInput("the file is not UTF-8 text") from error
+        raise sp.BadInput(f"{name} is not UTF-8 text") from error
     return plan_text_in(text) if is_page(text) else text
 
 
-def read_data(text: str) -> Any:
+def read_data(text: str, name: str = THE_FILE) -> Any:
     """The content of an uploaded text. Raises `BadInput` where it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         line = f" from line {error.lineno} on" if isinstance(error, json.JSONDecodeError) else ""
-        raise sp.BadInput(f"the file is not JSON{line}: bring {KNOWN}") from error
+        raise sp.BadInput(f"{name} is not JSON{line}: bring {KNOWN}") from error
 
 
 def plain_name(label: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import planners as sp
 from app.kinds.kind import Row, fact
 from app.model.displayed_plan import DisplayedPlan
-from app.model.names import path_of, shortened, tensor_path
+from app.model.names import path_of, shape_text, shortened, tensor_path
 from app.model.units import seconds_text
 from planners.core.tables.making import table_of
 from planners.core.tables.table import LOAD, STORE
@@ -100,11 +100,6 @@ def shapes(graph: sp.Graph, names: Sequence[str]) -> str:
     told = [shape_text(graph.tensors[name]) for name in names]
     several = [f"{told.count(each)}× {each}" if told.count(each) > 1 else each for each in told]
     return ", ".join(dict.fromkeys(several)) or "nothing"
-
-
-def shape_text(tensor: sp.Tensor) -> str:
-    """A tensor's shape and element type."""
-    return f"{'×'.join(map(str, tensor.shape)) or 'scalar'} {tensor.dtype}"
 
 
 def window(operator: sp.Operator) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.model.detail import Boxes
 from app.model.displayed_plan import DisplayedPlan
-from app.model.names import tensor_path
+from app.model.names import tensor_path, tensor_text
 from planners.core.colours import STAYS, stay_of
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
@@ -194,6 +194,6 @@ def map_marks(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 def describe(shown: DisplayedPlan, tensor: str) -> str:
     """Kind and shape of a tensor, and the module that makes it."""
-    spec, path = shown.graph.tensors[tensor], tensor_path(shown.graph, tensor)
+    path = tensor_path(shown.graph, tensor)
     made = f", made by {path}" if path != tensor else ""
-    return f"{spec.kind} {'×'.join(map(str, spec.shape)) or 'scalar'} {spec.dtype}{made}"
+    return f"{tensor_text(shown.graph, tensor)}{made}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import planners as sp
+from planners.core.element_types import BITS
 
 ELLIPSIS = "…"
 
@@ -27,3 +28,17 @@ def shortened(text: str, most: int) -> str:
         return ELLIPSIS[:most]
     tail = (most - 1) // 2
     return text[: most - 1 - tail] + ELLIPSIS + text[len(text) - tail :]
+
+
+def shape_text(tensor: sp.Tensor) -> str:
+    """A tensor's shape and element type."""
+    return f"{'×'.join(map(str, tensor.shape)) or 'scalar'} {tensor.dtype}"
+
+
+def tensor_text(graph: sp.Graph, name: str) -> str:
+    """A tensor's kind, shape and element type; what an element counts where that is not its own."""
+    tensor, bits = graph.tensors[name], graph.bits_of(name)
+    counted = (
+        "" if BITS.get(tensor.dtype) in (bits, None) else f", counted {bits // 8} B an element"
+    )
+    return f"{tensor.kind} {shape_text(tensor)}{counted}"

@@ -18,14 +18,14 @@ def format_exact(size: int) -> str:
     """A size in words that reads back to the same byte, in the largest unit where that is short.
 
     >>> format_exact(262144), format_exact(64_000), format_exact(1_258_291), format_exact(1_234_567)
-    ('256 KiB', '64 KB', '1.2 MiB', '1234567')
+    ('256 KiB', '64 KB', '1.2 MiB', '1234567 B')
     """
     for digits in range(3):
         for unit, factor in UNITS:
             text = f"{size / factor:.{digits}f} {unit}"
             if size >= factor and parse_size(text) == size:
                 return text
-    return str(size)
+    return f"{size} B"
 
 
 def even_sizes(low: int, high: int) -> list[int]:

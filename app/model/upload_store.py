@@ -55,7 +55,7 @@ def kind_of(name: str, data: bytes) -> str:
         return sure.kind
     if data[:1] == b"\x80" or data[:4] == b"\x1f\x8b\x08\x00":
         what = "a pickle" if data[:1] == b"\x80" else "compressed"
-        raise sp.BadInput(f"The file is {what}, which is not read: bring {KNOWN}.")
+        raise sp.BadInput(f"{name} is {what}, which is not read: bring {KNOWN}.")
     if data.startswith(PTE_SIGN, PTE_SIGN_AT):
         return "pte"
     named = format_of(name.lower())
@@ -68,7 +68,7 @@ def kind_of(name: str, data: bytes) -> str:
     if not text.strip():
         if likely := hinted(data):
             return likely.kind
-        raise sp.BadInput(f"The file is not UTF-8 text and nothing that is known: bring {KNOWN}.")
+        raise sp.BadInput(f"{name} is not UTF-8 text and nothing that is known: bring {KNOWN}.")
     if is_page(text):
         return "html"
     if VELA_SIGN in text:

@@ -37,6 +37,8 @@ OF_THE_MOMENT = ("name", "playing")
 LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
 CANNOT = "The link's {} = {!r:.60} cannot be used."
 UNKNOWN = "The link's {} = {!r:.60} is nothing that is known here."
+FEW = 12
+"""What a field may be is listed where it is no more than these."""
 LONGEST = 8000
 """Most characters of a link: some programs that pass links on truncate longer ones."""
 
@@ -278,15 +280,17 @@ def _read(
             value = blocks_named(text) if name == "expanded" else _value(kind.param[name], text)
             setattr(blank, name, value)
             _known(name, value)
-        except (ValueError, RecursionError, sp.SpillwayError):
-            wrong.append(CANNOT.format(name, given[name]) + _instead(name, given[name]))
+        except (ValueError, RecursionError, sp.SpillwayError) as error:
+            why = _instead(name, given[name]) or _wanted(kind.param[name], error)
+            wrong.append(CANNOT.format(name, given[name]) + why)
         else:
             values[name] = value
     if "machine_fields" in values:
         try:
             values["machine_fields"] = _changes(values)
-        except sp.SpillwayError:
-            wrong.append(CANNOT.format("machine_fields", values.pop("machine_fields")))
+        except sp.SpillwayError as error:
+            changed = values.pop("machine_fields")
+            wrong.append(CANNOT.format("machine_fields", changed) + f" {error}.")
     return values
 
 
@@ -298,8 +302,9 @@ def _options(given: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
             if (option := OPTION[given["v"]](name, text)) is not None:
                 key, value = option
                 options[key] = _allowed(key, spec_of(key).checked(value))
-        except (ValueError, RecursionError, sp.SpillwayError):
-            wrong.append(CANNOT.format(_short(name), text))
+        except (ValueError, RecursionError, sp.SpillwayError) as error:
+            why = f" {error}." if isinstance(error, sp.SpillwayError) else ""
+            wrong.append(CANNOT.format(_short(name), text) + why)
     return options
 
 
@@ -348,6 +353,24 @@ def _instead(name: str, text: str) -> str:
     kind = ProblemFields if name in FIELDS else Look
     choices = CHOICES[name]() if name in CHOICES else getattr(kind.param[name], "objects", ())
     return nearest(text, [str(each) for each in choices])
+
+
+def _wanted(spec: param.Parameter[Any], error: Exception) -> str:
+    """What a field may be, where the error or the field's own bounds say it."""
+    if isinstance(error, sp.SpillwayError):
+        return f" {error}."
+    if isinstance(spec, param.Boolean):
+        return " It is 0 or 1."
+    if isinstance(spec, param.Integer):
+        low, high = spec.bounds or (None, None)
+        ends = [f"from {low:,}" if low is not None else "", f"to {high:,}" if high else ""]
+        return " ".join([" It is a whole number", *filter(None, ends)]) + "."
+    objects = CHOICES[spec.name]() if spec.name in CHOICES else getattr(spec, "objects", ())
+    if objects and len(objects) > FEW:
+        return f" It is none of the {len(objects):,} that are known here."
+    if objects:
+        return f" It is one of {', '.join(map(str, objects))}."
+    return ' It is a list of names: ["…", "…"].' if isinstance(spec, param.List) else ""
 
 
 CHOICES: Mapping[str, Callable[[], Collection[Any]]] = {

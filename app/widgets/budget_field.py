@@ -24,7 +24,7 @@ from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
 WIDE, NEAREST = 1.9, 9  # percent of the slider: what a letter takes; between two words
-BUDGET_TERMS = {"just fits": "MR", "halfway": "MH", "all stays": "MP"}
+BUDGET_TERMS = {"largest operator": "MR", "halfway": "MH", "all stays": "MP"}
 """The field's terms, by what named budgets are called where nobody has read the papers."""
 WORDS_OF = {name: words for words, name in BUDGET_TERMS.items()}
 MOST_BYTES = 2**40

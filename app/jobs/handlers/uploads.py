@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import planners as sp
 from app.jobs.desk import Desk
-from app.jobs.files import is_graph, plain_name, read_data, read_text
+from app.jobs.files import THE_FILE, is_graph, plain_name, read_data, read_text
 from app.jobs.handlers.audits import send_judged
 from app.jobs.handlers.planning import send_budgets, send_plan
 from app.jobs.protocol import Request
@@ -17,13 +17,13 @@ TYPE_SHAPE = "type it into the field Input shape, such as 1x3x224x224"
 def run_check(desk: Desk, request: Request) -> None:
     """Read an uploaded plan or graph; a plan is taken only if its check passes."""
     desk.progress("checking the uploaded file")
-    check_text(desk, request.more["text"])
+    check_text(desk, request.more["text"], THE_FILE)
 
 
-def check_text(desk: Desk, text: str) -> None:
-    """The same for a text."""
-    data = read_data(text)
-    if is_graph(data):
+def check_text(desk: Desk, text: str, name: str) -> None:
+    """The same for a text, of the file of this name."""
+    data = read_data(text, name)
+    if is_graph(data, name):
         send_graph(desk, sp.Graph.from_json(data), text)
         return
     plan = sp.Plan.from_json(data)
@@ -40,10 +40,11 @@ def send_graph(desk: Desk, graph: sp.Graph, text: str = "") -> None:
 def run_import(desk: Desk, request: Request) -> None:
     """Read an uploaded file of any kind; one that is no plan becomes a model, unless what its
     runtime plans is to be `judged`."""
-    path = path_of(request.problem["upload"])
+    path, name = path_of(request.problem["upload"]), plain_name(request.problem["model"])
     desk.progress("reading the uploaded file")
     if path.suffix in (".json", ".html"):
-        check_text(desk, read_text(path))
+        file = f"{name}{path.suffix}"
+        check_text(desk, read_text(path, file), file)
         return
     if path.suffix[1:] in PLANS or request.more.get("judged"):
         send_judged(desk, request)
@@ -53,6 +54,5 @@ def run_import(desk: Desk, request: Request) -> None:
     except sp.BadInput as error:
         if "input_shape" not in str(error):
             raise
-        known = {name: request.problem[name] for name in ("granularity", "bytes_per_element")}
-        name = plain_name(request.problem["model"])
+        known = {field: request.problem[field] for field in ("granularity", "bytes_per_element")}
         desk.result("shapeless", name=name, text="", line=f"{error}: {TYPE_SHAPE}", **known)

@@ -12,6 +12,7 @@ from app.kinds.registry import kind_of, step_story
 from app.model.banks import several
 from app.model.displayed_plan import DisplayedPlan, holes
 from app.model.glossary import term
+from app.model.names import tensor_text
 from app.model.state import (
     TENSOR,
     group_selection,
@@ -97,9 +98,8 @@ def detail_rows(
 
 
 def _tensor_rows(shown: DisplayedPlan, name: str) -> list[Row]:
-    graph, tensor = shown.graph, shown.graph.tensors[name]
-    shape = "×".join(map(str, tensor.shape)) or "scalar"
-    about = f"{name}: {tensor.kind} {shape} {tensor.dtype}"
+    graph = shown.graph
+    about = f"{name}: {tensor_text(graph, name)}"
     rows = [fact(about, format_bytes(graph.size_bytes(name)))]
     for operator in selected_operators(graph, tensor_selection(name)):
         made = name in graph.operators[graph.index[operator]].outputs

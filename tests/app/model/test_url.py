@@ -22,6 +22,7 @@ from app.model.url import (
     CHOICES,
     LONGEST,
     OF_THE_MOMENT,
+    VERSION,
     from_query,
     link,
     not_in_links,
@@ -120,6 +121,30 @@ def test_what_a_link_says_in_vain_is_told_with_the_nearest_name(text: str, near:
     _, _, wrong = from_query(dict(parse_qsl(text)), FIRST)
     assert len(wrong) == 1
     assert wrong[0].endswith(f"Did you mean {near}?")
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "why"),
+    [
+        ("budget", "x", "write bytes, or e.g. 256KiB"),
+        ("input_shape", "1,2,x", "write e.g. 1x3x224x224"),
+        ("time_limit", "9999", "It is a whole number from 1 to 3,600."),
+        ("step", "last", "It is a whole number from 0."),
+        ("serial", "yes", "It is 0 or 1."),
+        ("unit", "octets", "It is one of KiB, hex."),
+        ("machine", "q", "It is none of the "),
+        ("swept", "q", "It is a list of names"),
+        ("machine_fields", "a=b", "'a=b' is no number of a machine."),
+        ("cosma.alignment", "zz", "a whole number of bytes from 1 on"),
+        ("cosma.objective", "q", "choose one of traffic, peak"),
+    ],
+)
+def test_what_a_link_cannot_have_is_told_with_the_reason(field: str, text: str, why: str) -> None:
+    _, _, wrong = from_query({"v": VERSION, field: text})
+    assert len(wrong) == 1
+    assert f"{field} = {text!r} cannot be used." in wrong[0]
+    assert why in wrong[0]
+    assert wrong[0].endswith(".")
 
 
 @pytest.mark.parametrize(

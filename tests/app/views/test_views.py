@@ -324,7 +324,7 @@ def test_named_budgets_wait_for_the_network_that_is_chosen() -> None:
     known = mr.label
     assert [widget.visible for widget in field.named.values()] == [True, True, True]
     session.problem.model = "resnet18"
-    assert mr.label == "just fits (MR)\n…"
+    assert mr.label == "largest operator (MR)\n…"
     session.problem.model = session.work.shown_for["model"]
     assert mr.label == known
     known_sizes = session.work.budgets
@@ -542,7 +542,7 @@ def test_ticks_have_the_words_of_the_buttons_and_long_words_share_a_mark() -> No
     assert ticks_html(close, even).count("<span") == 2
     together = ticks_html(close, even, WORDS_OF)
     assert together.count("<span") == 1
-    assert "just fits·all stays" in together
+    assert "largest operator·all stays" in together
 
 
 TICK = re.compile(r'<span class="(\w*)" style="left:([\d.]+)%">([^<]+)</span>')
