@@ -281,7 +281,7 @@ def _read(
             setattr(blank, name, value)
             _known(name, value)
         except (ValueError, RecursionError, sp.SpillwayError) as error:
-            why = _instead(name, given[name]) or _wanted(kind.param[name], error)
+            why = _instead(name, given[name]) or _wanted(name, kind.param[name], error)
             wrong.append(CANNOT.format(name, given[name]) + why)
         else:
             values[name] = value
@@ -355,7 +355,7 @@ def _instead(name: str, text: str) -> str:
     return nearest(text, [str(each) for each in choices])
 
 
-def _wanted(spec: param.Parameter[Any], error: Exception) -> str:
+def _wanted(name: str, spec: param.Parameter[Any], error: Exception) -> str:
     """What a field may be, where the error or the field's own bounds say it."""
     if isinstance(error, sp.SpillwayError):
         return f" {error}."
@@ -365,7 +365,7 @@ def _wanted(spec: param.Parameter[Any], error: Exception) -> str:
         low, high = spec.bounds or (None, None)
         ends = [f"from {low:,}" if low is not None else "", f"to {high:,}" if high else ""]
         return " ".join([" It is a whole number", *filter(None, ends)]) + "."
-    objects = CHOICES[spec.name]() if spec.name in CHOICES else getattr(spec, "objects", ())
+    objects = CHOICES[name]() if name in CHOICES else getattr(spec, "objects", ())
     if objects and len(objects) > FEW:
         return f" It is none of the {len(objects):,} that are known here."
     if objects:
