@@ -11,7 +11,7 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.layer_times import with_times
 from planners.core.machine import Machine, load_machine
-from planners.core.plan import Plan
+from planners.core.plan import Plan, assert_plan
 from planners.core.progress import ProgressCallback, now, since
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
@@ -89,6 +89,7 @@ def simulate(
     """
     from planners.simulator.simulate import simulate as simulate_plan
 
+    assert_plan(plan)
     return simulate_plan(plan, None if machine is None else load_machine(machine), serial=serial)
 
 
@@ -195,6 +196,7 @@ def execute(
     """
     from planners.executor.execute import execute as run
 
+    assert_plan(plan)
     if "tflite" in plan.graph.source and isinstance(module, (str, Path)):
         from planners.executor.tflite import execute_tflite
 
@@ -227,6 +229,7 @@ def stream(
     """
     from planners.core.backends import RUN_FROM_DISK
 
+    assert_plan(plan)
     return RUN_FROM_DISK.function()(
         plan, module, inputs, weights, seed=seed, device=device, repeats=repeats, threads=threads
     )
@@ -240,6 +243,7 @@ def write_weights(path: str | Path, plan: Plan, module: Any, inputs: Any) -> int
     """
     from planners.core.backends import WRITE_WEIGHTS
 
+    assert_plan(plan)
     return WRITE_WEIGHTS.function()(path, plan, module, inputs)
 
 
@@ -261,6 +265,7 @@ def write_code(
     """
     from planners.core.backends import WRITE_CODE
 
+    assert_plan(plan)
     if module is None and weights == "model":
         if not {"catalogue", "darknet"} & set(plan.graph.source):
             raise BadInput(

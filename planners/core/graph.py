@@ -522,3 +522,9 @@ def _validate_numbers(op: Operator) -> None:
         raise BadInput(f"operator {op.name!r} has a window with axes missing")
     if op.groups < 1 or op.macs > _LARGEST:
         raise BadInput(f"operator {op.name!r} has groups {op.groups} and MACs {op.macs!r:.20}")
+
+
+def assert_graph(value: object) -> None:
+    """Raises `BadInput` for what is no graph, such as a network's name."""
+    if not isinstance(value, Graph):
+        raise BadInput(f"{value!r:.60} is no graph: planners.load(…) gives one by name or file")

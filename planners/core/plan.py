@@ -213,3 +213,10 @@ def _claims_from(data: Any) -> Claims:
     if not 0 <= claims.plan_s < 1e30:
         raise ValueError(f"claims: plan_s must be seconds, not {claims.plan_s!r:.60}")
     return replace(claims, solver=str(claims.solver), plan_s=float(claims.plan_s))
+
+
+def assert_plan(value: object) -> None:
+    """Raises `BadInput` for what is no plan, such as its graph or its file's name."""
+    if not isinstance(value, Plan):
+        how = "planners.plan(graph) makes one, planners.Plan.load(…) reads one"
+        raise BadInput(f"{value!r:.60} is no plan: {how}")

@@ -42,8 +42,9 @@ def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
     is the on-chip one, or another of the program. Columns of the rectangles: tensor, what becomes
     of it, size. Raises `BadInput` for a memory that holds nothing, `InvalidPlan`.
     """
+    report = check(plan)
     name = memory or plan.machine.onchip
-    own = _stays_in(check(plan), name)
+    own = _stays_in(report, name)
     of = np.repeat(np.arange(len(own)), np.diff(own.first))
     lasts = (own.stop_step - own.start_step)[of]
     drawn = largest(lasts * (own.span_stop - own.span_start))

@@ -8,7 +8,7 @@ import holoviews as hv
 import networkx as nx
 
 from planners.core.colours import family_of
-from planners.core.graph import Graph
+from planners.core.graph import Graph, assert_graph
 from planners.plots.style import HEIGHT, WIDTH, dressed, tips
 
 
@@ -18,6 +18,7 @@ def graph(network: Graph) -> hv.Graph:
     An operator stands as far right as the longest way to it has operators. Columns of the nodes:
     operator, kind, family, MACs, module; of the edges: tensor and bytes.
     """
+    assert_graph(network)
     found = network.to_networkx()
     place = {
         node: (level, side - (len(nodes) - 1) / 2)

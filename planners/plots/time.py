@@ -6,7 +6,7 @@ import holoviews as hv
 import numpy as np
 
 from planners.core.colours import BLUE, GREEN, ORANGE, PURPLE
-from planners.core.plan import Plan
+from planners.core.plan import Plan, assert_plan
 from planners.plots.style import FORMAT_SECONDS, HEIGHT, WIDTH, dressed, largest, tips, titled
 from planners.simulator.simulate import simulate
 
@@ -19,6 +19,7 @@ def timeline(plan: Plan) -> hv.Rectangles:
     Columns: engine, what it runs or moves, seconds, seconds that the engine stood before. Raises
     `InvalidPlan`.
     """
+    assert_plan(plan)
     trace = simulate(plan)
     lanes = {engine: lane for lane, engine in enumerate(trace.busy_s)}
     intervals = trace.intervals

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from planners.core.details.streamed import Ring, StreamedParameters
 from planners.core.errors import InvalidPlan
 from planners.core.objective import SIMULATED
-from planners.core.plan import Plan
+from planners.core.plan import Plan, assert_plan
 from planners.core.program import Compute, Load, Piece, Region
 from planners.core.progress import ProgressCallback
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT, weights_of
@@ -53,6 +53,7 @@ def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
     `progress` is called from time to time with the current step; its answer is ignored. Raises
     `InvalidPlan` with the step, the address and the reason.
     """
+    assert_plan(plan)
     report = replay_claimed(plan, progress)
     _require_claimed(plan, report)
     return report

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from planners.core.display import Displayed, Fact
 from planners.core.errors import BadInput
-from planners.core.graph import Graph
+from planners.core.graph import Graph, assert_graph
 from planners.core.progress import Clock
 from planners.core.units import format_bytes, parse_size
 from planners.cosma.order.peak import minimum_peak, order_peak
@@ -89,7 +89,8 @@ def _needs(graph: Graph, parameters: bool) -> list[int]:
 
 
 def assert_operators(graph: Graph) -> None:
-    """Raises `BadInput` for a graph without operators."""
+    """Raises `BadInput` for a graph without operators, and for what is no graph."""
+    assert_graph(graph)
     if not graph.operators:
         raise BadInput(f"graph {graph.name!r} has no operators: there is nothing to plan")
 

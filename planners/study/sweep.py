@@ -143,7 +143,8 @@ def sweep(
     joined may `begin` with those of its problem. Wrong names, sizes and options are errors:
     `UnknownName`, `BadInput`.
     """
-    items = [graphs] if isinstance(graphs, Graph) else list(graphs)
+    is_one = isinstance(graphs, Graph | str) or not isinstance(graphs, Iterable)
+    items: list[Any] = [graphs] if is_one else list(graphs)
     names = [planners] if isinstance(planners, str) else list(planners)
     labels = [budgets] if isinstance(budgets, (int, str)) else list(budgets)
     asked = [machine] if isinstance(machine, (str, Path, Machine)) else list(machine)
@@ -382,7 +383,8 @@ def summary(plan: Plan) -> dict[str, Any]:
 
     It is checked and timed in one replay. Raises `InvalidPlan`.
     """
-    claims, trace = plan.claims, traced(plan, check(plan), plan.machine)
+    report = check(plan)
+    claims, trace = plan.claims, traced(plan, report, plan.machine)
     return {
         "model": plan.graph.name,
         "planner": plan.planner,
