@@ -66,5 +66,16 @@ def show_in_notebooks() -> None:
     """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    if hasattr(shell, "kernel") and not hv.extension._loaded:
-        hv.extension("bokeh", inline=True, logo=False)
+    if hasattr(shell, "kernel"):
+        if not hv.extension._loaded:
+            hv.extension("bokeh", inline=True, logo=False)
+        _keep_pictures()
+
+
+def _keep_pictures() -> None:
+    """Keep a picture in each output from now on."""
+    from planners.plots.still import StillRenderer
+
+    found = hv.Store.renderers[BACKEND]
+    if not isinstance(found, StillRenderer):
+        hv.Store.renderers[BACKEND] = StillRenderer.instance(**found.param.values())

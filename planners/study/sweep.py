@@ -143,8 +143,9 @@ def sweep(
     joined may `begin` with those of its problem. Wrong names, sizes and options are errors:
     `UnknownName`, `BadInput`.
     """
-    is_one = isinstance(graphs, Graph | str) or not isinstance(graphs, Iterable)
-    items: list[Any] = [graphs] if is_one else list(graphs)
+    given: Any = graphs
+    several = isinstance(given, Iterable) and not isinstance(given, Graph | str)
+    items: list[Graph] = list(given) if several else [given]
     names = [planners] if isinstance(planners, str) else list(planners)
     labels = [budgets] if isinstance(budgets, (int, str)) else list(budgets)
     asked = [machine] if isinstance(machine, (str, Path, Machine)) else list(machine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import holoviews as hv
 import numpy as np
@@ -13,6 +14,7 @@ from bokeh.plotting import figure
 
 import planners as sp
 from planners.core.units import format_bytes
+from planners.plots.still import StillRenderer, still_svg
 from planners.plots.style import MOST, largest, show_in_notebooks
 from tests.plans import plan_of
 
@@ -156,3 +158,51 @@ def test_a_notebook_has_what_shows_a_view_and_nothing_else_has(
     for _ in range(2):
         show_in_notebooks()
     assert asked == [{"inline": True, "logo": False}]
+
+
+def pictures(view: Any) -> ElementTree.Element:
+    return ElementTree.fromstring(still_svg(drawn(view)))
+
+
+def count(picture: ElementTree.Element, tag: str) -> int:
+    return len(picture.findall(f".//{{http://www.w3.org/2000/svg}}{tag}"))
+
+
+def words_in(picture: ElementTree.Element) -> list[str]:
+    return [(each.text or "") for each in picture.iter() if each.tag.endswith("}text")]
+
+
+def test_a_still_picture_has_what_the_view_has(plan: sp.Plan) -> None:
+    stays = sum(len(stay.spans) for stay in sp.check(plan).residencies)
+    assert count(pictures(sp.plots.address_map(plan)), "rect") == stays
+    held = pictures(sp.plots.occupancy(plan))
+    assert count(held, "rect") == len(plan.program.steps)
+    assert {"0 B", "512 KiB", "1 MiB", "step", "bytes held"} <= set(words_in(held))
+    nodes = pictures(sp.plots.graph(plan.graph))
+    assert count(nodes, "circle") == plan.graph.to_networkx().number_of_nodes()
+    both = pictures(sp.plots.occupancy(plan) + sp.plots.timeline(plan))
+    assert (both.get("width"), both.get("height")) == ("800", "600")
+    assert {"compute", "dma_in"} <= set(words_in(both))
+
+
+def test_a_still_picture_of_a_front_names_its_planners() -> None:
+    network = sp.load("squeezenet1_1")
+    rows = sp.sweep(network, ["cosma", "overlap"], ["MR", "2MiB"])
+    picture = pictures(sp.plots.front(rows))
+    assert count(picture, "polyline") == 2
+    assert count(picture, "circle") == len(rows) + 2
+    assert {"cosma", "overlap", "squeezenet1_1"} <= set(words_in(picture))
+
+
+def test_what_is_drawn_in_a_way_that_is_not_known_has_no_picture() -> None:
+    assert still_svg(drawn(hv.HexTiles([(0, 0), (1, 1)]))) == ""
+    assert still_svg(drawn(hv.Scatter([(1, 2)]))) != ""
+
+
+def test_an_output_has_the_picture_beside_the_view(plan: sp.Plan) -> None:
+    renderer = StillRenderer.instance()
+    data, _ = renderer.components(sp.plots.occupancy(plan))
+    html = data["text/html"]
+    assert html.index("data-root-id") < html.index("data:image/svg+xml;base64,")
+    data, _ = renderer.components(hv.HexTiles([(0, 0), (1, 1)]))
+    assert "data:image/svg" not in data["text/html"]

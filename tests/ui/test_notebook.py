@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 import planners as sp
 from app import explore
+from planners.plots.still import StillRenderer
 from tests.ui.conftest import OPEN_SIDEBAR, PATIENCE_MS
 
 BODY = '<!doctype html><meta charset="utf-8"><body data-jp-theme-light="{light}">{html}</body>'
@@ -65,3 +67,17 @@ def test_the_explorer_of_a_cell_follows_and_its_plan_goes_on(page: Page, plan: s
     expect(page.locator(".cards .peak")).to_contain_text(f"of {sp.format_bytes(size)}")
     assert inline.plan.budget_bytes == size
     inline.close()
+
+
+def test_a_view_has_a_still_picture_where_no_script_runs(
+    page: Page, tmp_path: Path, plan: sp.Plan
+) -> None:
+    data, _ = StillRenderer.instance().components(sp.plots.occupancy(plan))
+    file = tmp_path / "view.html"
+    file.write_text(re.sub(r"(?s)<script.*?</script>", "", data["text/html"]), encoding="utf-8")
+    page.goto(file.as_uri())
+    picture = page.locator(".spillway-view > img")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.naturalWidth") == 800
+    page.evaluate("document.querySelector('[data-root-id]').append('the view itself')")
+    expect(picture).to_be_hidden()

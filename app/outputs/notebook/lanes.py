@@ -8,7 +8,8 @@ from typing import Any
 import planners as sp
 from app.kinds.bars_of_time import FULL, WAITS, Bars, Columns, lane_name
 from app.model.units import seconds_text
-from app.outputs.notebook.svg import (
+from planners.core.colours import BLUE, GREY, ORANGE, VERMILLION
+from planners.core.svg import (
     LEFT,
     RIGHT,
     WIDTH,
@@ -21,7 +22,6 @@ from app.outputs.notebook.svg import (
     line,
     text,
 )
-from planners.core.colours import BLUE, GREY, ORANGE, VERMILLION
 
 MOST = 300  # bars and as many waits; with more, those that follow closely are one
 ENDS = 3  # bundles are this much coarser than on a screen that can zoom

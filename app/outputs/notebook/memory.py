@@ -9,7 +9,9 @@ from app.kinds.map_rows import MapRows, Row
 from app.kinds.registry import kind_of
 from app.model.banks import banks_of, several
 from app.model.displayed_plan import DisplayedPlan
-from app.outputs.notebook.svg import (
+from planners.core.colours import BLUE, STAYS, VERMILLION
+from planners.core.far_limit import drawn_bytes, free_above
+from planners.core.svg import (
     LEFT,
     RIGHT,
     WIDTH,
@@ -24,8 +26,6 @@ from app.outputs.notebook.svg import (
     number_axis,
     text,
 )
-from planners.core.colours import BLUE, STAYS, VERMILLION
-from planners.core.far_limit import drawn_bytes, free_above
 from planners.core.units import format_bytes
 
 MOST = 1200  # rectangles, and how many of them have full hovers: limits the size of outputs

@@ -10,7 +10,10 @@ import planners as sp
 from app.model.blocks import BlockTree
 from app.model.displayed_plan import WITH_GROUPS
 from app.outputs.notebook.memory import EDGE, held_svg
-from app.outputs.notebook.svg import (
+from app.views.dag.scene import BLOCK, Scene, scene
+from planners.core.colours import KINDS, family_of
+from planners.core.services import ORDER_FOOTPRINTS
+from planners.core.svg import (
     LEFT,
     WIDTH,
     Paints,
@@ -23,9 +26,6 @@ from app.outputs.notebook.svg import (
     rows_table,
     text,
 )
-from app.views.dag.scene import BLOCK, Scene, scene
-from planners.core.colours import KINDS, family_of
-from planners.core.services import ORDER_FOOTPRINTS
 from planners.core.units import format_bytes
 
 COLUMN, ROW = 66, 46  # pixels from one node to the next

@@ -27,11 +27,11 @@ from app.outputs.notebook.lanes import lanes_html, stall_rows
 from app.outputs.notebook.memory import EDGE, held_svg, memory_html
 from app.outputs.notebook.network import needs_svg, network_svg, operator_table, quick_budgets
 from app.outputs.notebook.replayed import known, replayed, too_long
-from app.outputs.notebook.svg import LEFT, WIDTH, Paints, Scale, drawing, folded, rows_table
 from app.views.panels.cards import badge, cards_html, proof_text
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from planners.core.display import Displayed, table
 from planners.core.program import Compute, Load, Piece, Region
+from planners.core.svg import LEFT, WIDTH, Paints, Scale, drawing, folded, rows_table
 from planners.core.units import format_bytes
 
 LISTED = 12

@@ -12,10 +12,10 @@ from app.model.compare import KINDS, comparable, differences, totals
 from app.model.displayed_plan import DisplayedPlan
 from app.model.units import joules_text, seconds_text
 from app.outputs.notebook.pages import shown_html, styled
-from app.outputs.notebook.svg import rows_table
 from app.session.session import Session
 from app.views.dag.bars import infeasible_html, nearest
 from app.views.panels.solver import progress_text
+from planners.core.svg import rows_table
 from planners.core.units import format_bytes
 
 Act = Callable[[Callable[[], object]], None]

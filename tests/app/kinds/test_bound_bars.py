@@ -12,9 +12,9 @@ from app.kinds.bound_bars import LOOKS, BoundBars, in_sight
 from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
 from app.outputs.notebook.pages import shown_page
-from app.outputs.notebook.svg import Paints
 from app.outputs.standalone.write import seen_of
 from planners.core.program import Compute
+from planners.core.svg import Paints
 from planners.simulator.binding import ARRAY, seconds_bound
 from tests.app.networks import beginning
 
