@@ -8,7 +8,7 @@
 from planners.plots.front import front
 from planners.plots.memory import address_map, occupancy
 from planners.plots.network import graph
-from planners.plots.style import show_in_notebooks
+from planners.plots.still import show_in_notebooks
 from planners.plots.time import timeline
 
 show_in_notebooks()

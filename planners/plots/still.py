@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,24 @@ class StillRenderer(BokehRenderer):
             picture = f'<style>{WHEN_LIVE}</style><img alt="a still picture of it" src="{url}">'
             data["text/html"] = f'<div class="spillway-view">{data["text/html"]}{picture}</div>'
         return data, about
+
+
+def show_in_notebooks() -> None:
+    """Load HoloViews' extension, without which a notebook shows a view's name instead of the view,
+    and keep a picture in each output.
+
+    The extension's scripts come with it, from nowhere else; it is not loaded twice. Outside a
+    notebook nothing is done.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if not hasattr(shell, "kernel"):
+        return
+    if not hv.extension._loaded:
+        hv.extension("bokeh", inline=True, logo=False)
+    found = hv.Store.renderers[BACKEND]
+    if not isinstance(found, StillRenderer):
+        hv.Store.renderers[BACKEND] = StillRenderer.instance(**found.param.values())
 
 
 def still_svg(view: Model) -> str:

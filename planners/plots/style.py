@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-import holoviews as hv
 import numpy as np
 from bokeh.models import AdaptiveTicker, CustomJSTickFormatter
 from holoviews.plotting.bokeh import BokehRenderer  # Without it no option is known.
@@ -56,26 +54,3 @@ def titled(title: str, drawn: int, every: int) -> str:
 def tips(*rows: Sequence[str]) -> list[tuple[str, str]]:
     """Rows of a hover tooltip: what it says, and the column."""
     return [(words, f"@{{{column}}}") for words, column in rows]
-
-
-def show_in_notebooks() -> None:
-    """Load HoloViews' extension, without which a notebook shows a view's name instead of the view.
-
-    Its scripts come with it, from nowhere else. Outside a notebook, and where it is loaded already,
-    nothing is done.
-    """
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    if hasattr(shell, "kernel"):
-        if not hv.extension._loaded:
-            hv.extension("bokeh", inline=True, logo=False)
-        _keep_pictures()
-
-
-def _keep_pictures() -> None:
-    """Keep a picture in each output from now on."""
-    from planners.plots.still import StillRenderer
-
-    found = hv.Store.renderers[BACKEND]
-    if not isinstance(found, StillRenderer):
-        hv.Store.renderers[BACKEND] = StillRenderer.instance(**found.param.values())

@@ -14,8 +14,8 @@ from bokeh.plotting import figure
 
 import planners as sp
 from planners.core.units import format_bytes
-from planners.plots.still import StillRenderer, still_svg
-from planners.plots.style import MOST, largest, show_in_notebooks
+from planners.plots.still import StillRenderer, show_in_notebooks, still_svg
+from planners.plots.style import MOST, largest
 from tests.plans import plan_of
 
 
@@ -151,13 +151,15 @@ def test_a_notebook_has_what_shows_a_view_and_nothing_else_has(
             self._loaded = True
 
     monkeypatch.setattr(hv, "extension", Extension())
-    shell = SimpleNamespace()
+    shell, found = SimpleNamespace(), hv.Store.renderers["bokeh"]
+    monkeypatch.setitem(hv.Store.renderers, "bokeh", found)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     show_in_notebooks()  # A terminal.
     shell.kernel = object()
     for _ in range(2):
         show_in_notebooks()
     assert asked == [{"inline": True, "logo": False}]
+    assert isinstance(hv.Store.renderers["bokeh"], StillRenderer)
 
 
 def pictures(view: Any) -> ElementTree.Element:
@@ -187,11 +189,12 @@ def test_a_still_picture_has_what_the_view_has(plan: sp.Plan) -> None:
 
 def test_a_still_picture_of_a_front_names_its_planners() -> None:
     network = sp.load("squeezenet1_1")
-    rows = sp.sweep(network, ["cosma", "overlap"], ["MR", "2MiB"])
-    picture = pictures(sp.plots.front(rows))
-    assert count(picture, "polyline") == 2
-    assert count(picture, "circle") == len(rows) + 2
-    assert {"cosma", "overlap", "squeezenet1_1"} <= set(words_in(picture))
+    rows = sp.sweep(network, ["cosma", "streaming"], ["MR", "2MiB"], weights="counted")
+    planned = rows[rows.status != "infeasible"]
+    picture, names = pictures(sp.plots.front(rows)), set(planned.planner)
+    assert count(picture, "polyline") == len(names) == 2
+    assert count(picture, "circle") == len(planned) + len(names)
+    assert names | {"squeezenet1_1"} <= set(words_in(picture))
 
 
 def test_what_is_drawn_in_a_way_that_is_not_known_has_no_picture() -> None:
