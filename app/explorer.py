@@ -8,9 +8,9 @@ from typing import Any
 import panel as pn
 from bokeh.models import Range1d
 
+from app.display.aligning import warp
 from app.kinds.registry import kind_of
 from app.kinds.step_axis import axis_of, end_of
-from app.model.aligning import warp
 from app.model.glossary import term
 from app.outputs.tables import differences_csv
 from app.session.live import group_of

@@ -18,9 +18,9 @@ from panel.theme.fast import Fast
 
 from app.explorer import Explorer
 from app.jobs.pool import shared_pool
+from app.links.url import from_query, link, not_in_links, pinned_in
 from app.model.glossary import glossary_html
 from app.model.paths import ASSETS
-from app.model.url import from_query, link, not_in_links, pinned_in
 from app.outputs.export_panel import ExportPanel
 from app.outputs.lecture_window import lecture_window
 from app.outputs.scripts import as_python

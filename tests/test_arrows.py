@@ -62,7 +62,19 @@ LIBRARY |= {"papers": {*LIBRARY} - {"backends"}}
 LIBRARY |= {"cli": {*LIBRARY} - {"backends"}}
 
 APP = (
-    *("__init__", "model", "captions", "kinds", "jobs", "session", "widgets", "views", "outputs"),
+    *(
+        "__init__",
+        "model",
+        "links",
+        "display",
+        "captions",
+        "kinds",
+        "jobs",
+        "session",
+        "widgets",
+        "views",
+        "outputs",
+    ),
     *("server", "explorer", "page", "main", "setup", "__main__", "notebook", "standalone"),
 )
 ROOF = tuple(f"app/{name}.py" for name in ("page", "explorer", "main", "__main__"))
@@ -81,7 +93,8 @@ WORDS: Mapping[str, set[str]] = {
     "planners/study/headroom.py": {"overlap"},
 }
 NAMED_YET: Mapping[str, set[str]] = {
-    "app/model/constraints.py": {"cosma", "fusion", "joined"},
+    "app/display/wish_offers.py": {"fusion", "joined"},
+    "app/model/wishes.py": {"cosma", "fusion", "joined"},
     "app/model/state.py": {"cosma", "fusion", "joined", "streaming"},
     "app/page.py": {"streaming"},
     "app/session/sweep_lines.py": {"cosma", "fusion", "joined", "overlap", "streaming"},

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from app.captions.sentence import Sentence
 from app.captions.why import output_words
-from app.model.displayed_plan import DisplayedPlan
-from app.model.groups import range_words
+from app.display.displayed_plan import DisplayedPlan
+from app.display.groups import range_words
 from planners.core.boxes import around
 from planners.core.program import Box, Compute, Load, Operand, Piece, Release, Store, piece_bytes
 from planners.core.units import format_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.machines import title_of
 from planners.audits.shown import is_allocation
 from planners.core.element_types import NATIVE

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from app.captions.fusion import boxes, part
 from app.captions.sentence import Sentence
 from app.captions.why import output_words
-from app.model.displayed_plan import DisplayedPlan
-from app.model.pool import FORMS, PoolRun, PoolRuns
+from app.display.displayed_plan import DisplayedPlan
+from app.display.pool import FORMS, PoolRun, PoolRuns
 from planners.core.program import Compute, Load, Operand, Release, Store
 from planners.core.units import format_bytes
 

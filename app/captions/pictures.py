@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
 from planners.core.units import format_bytes
 from planners.simulator.records.interval_columns import columns_of_intervals

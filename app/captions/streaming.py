@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.captions.sentence import Sentence
-from app.model.displayed_plan import DisplayedPlan
-from app.model.stream import Kind, RingOf, Stream, StreamLayer
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import Kind, RingOf, Stream, StreamLayer
+from app.display.waits import Stage, Wait
 from app.model.units import seconds_text
-from app.model.waits import Stage, Wait
 from planners.core.program import Compute
 from planners.core.units import format_bytes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from planners.audits.shown import is_allocation
 from planners.core.floors import latency_floor_s
 from planners.core.units import format_bytes

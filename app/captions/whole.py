@@ -14,8 +14,8 @@ from app.captions.why import (
     until_words,
     why_words,
 )
-from app.model.banks import in_use_words, several, size_words, where
-from app.model.displayed_plan import DisplayedPlan
+from app.display.banks import in_use_words, several, size_words, where
+from app.display.displayed_plan import DisplayedPlan
 from planners.core.program import Compute, Load, Store
 from planners.core.units import format_bytes
 

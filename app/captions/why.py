@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan, holes
+from app.display.displayed_plan import DisplayedPlan, holes
 from app.model.units import seconds_text
 from planners.core.program import Compute
 from planners.core.units import format_bytes

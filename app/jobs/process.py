@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import planners as sp
+from app.display.wire import from_wire
 from app.jobs.protocol import HOMES, Answer, read_line
 from app.jobs.worker import main
-from app.model.wire import from_wire
 from planners.core.garbage import no_collection
 from planners.core.worker_process import WorkerProcess
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import planners as sp
+from app.display.banks import banks_of, regions_of, room_in, several
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import ShownRegion
 from app.kinds.kind import Card
 from app.kinds.whole import WholeKind, latency_card, traffic_card
-from app.model.banks import banks_of, regions_of, room_in, several
-from app.model.displayed_plan import DisplayedPlan
-from app.model.stream import ShownRegion
 from planners.core.units import format_bytes
 
 THROUGH = "bytes that operators and transfers read and write there: the fewer, the faster"

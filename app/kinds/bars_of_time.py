@@ -9,7 +9,7 @@ import numpy as np
 
 import planners as sp
 from app.captions.why import cause_text
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
 from planners.core.program import Compute

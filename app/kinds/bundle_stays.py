@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from planners.core.program import Piece, Span, whole
 from planners.core.tables.boxes import boxes_of, merged
 from planners.core.tables.distinct import distinct

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.names import path_of, shape_text, shortened, tensor_path
 from app.kinds.kind import Row, fact
-from app.model.displayed_plan import DisplayedPlan
-from app.model.names import path_of, shape_text, shortened, tensor_path
 from app.model.units import seconds_text
 from planners.core.tables.making import table_of
 from planners.core.tables.table import LOAD, STORE

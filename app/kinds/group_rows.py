@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.model.displayed_plan import DisplayedPlan
-from app.model.groups import (
+from app.display.displayed_plan import DisplayedPlan
+from app.display.groups import (
     buffer_bytes,
     members_words,
     parameter_words,

@@ -8,15 +8,15 @@ from typing import Any
 import planners as sp
 from app.captions.sentence import Sentence
 from app.captions.whole import whole_story
+from app.display.banks import regions_of, room_in, several
+from app.display.displayed_plan import DisplayedPlan
+from app.display.groups import members_words
+from app.display.stream import ShownRegion
+from app.display.stretches import RunStretch
 from app.kinds.banks import cards_of
 from app.kinds.kind import Band, Card, Row, Together, fact, link
 from app.kinds.whole import WholeKind
-from app.model.banks import regions_of, room_in, several
-from app.model.displayed_plan import DisplayedPlan
-from app.model.groups import members_words
 from app.model.state import group_selection, operator_selection
-from app.model.stream import ShownRegion
-from app.model.stretches import RunStretch
 from app.model.units import seconds_text
 from planners.core.colours import ink_on
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import Stream
 from app.kinds.kind import Row, fact
-from app.model.displayed_plan import DisplayedPlan
 from app.model.state import operator_selection, tensor_selection
-from app.model.stream import Stream
 from app.model.units import seconds_text
 from planners.core.colours import STREAMED, ink_on
 from planners.core.units import format_bytes

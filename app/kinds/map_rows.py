@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from app.model.detail import Boxes
-from app.model.displayed_plan import DisplayedPlan
-from app.model.names import tensor_path, tensor_text
+from app.display.detail import Boxes
+from app.display.displayed_plan import DisplayedPlan
+from app.display.names import tensor_path, tensor_text
 from planners.core.colours import STAYS, stay_of
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers

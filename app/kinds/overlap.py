@@ -8,14 +8,14 @@ from typing import Any
 import planners as sp
 from app.captions.overlap import pool_story
 from app.captions.sentence import Sentence
+from app.display.displayed_plan import DisplayedPlan
+from app.display.pool import PoolRuns
 from app.kinds.kind import Card, Row, Together
 from app.kinds.pool_rows import pool_rows
 from app.kinds.run_rows import in_role, run_rows, stay_rows
 from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor
 from app.kinds.whole import WholeKind, latency_card, traffic_card
-from app.model.displayed_plan import DisplayedPlan
-from app.model.pool import PoolRuns
 from app.model.state import RUN, run_selection, selected_operators
 from planners.core.colours import ROLES
 from planners.core.units import format_bytes

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import planners as sp
 from app.captions.fusion import part
+from app.display.displayed_plan import DisplayedPlan
+from app.display.pool import PoolRun, PoolRuns
 from app.kinds.map_rows import Row, describe, row_of
-from app.model.displayed_plan import DisplayedPlan
-from app.model.pool import PoolRun, PoolRuns
 from planners.core.colours import ROLES
 from planners.core.units import format_bytes
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from app.display.displayed_plan import DisplayedPlan
+from app.display.step_ranges import StepRange, facts_in
 from app.kinds.kind import Row, fact
-from app.model.displayed_plan import DisplayedPlan
-from app.model.step_ranges import StepRange, facts_in
 from app.model.units import seconds_text
 from planners.core.units import format_bytes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import planners as sp
 from app.captions.sentence import Sentence
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.allocation import AllocationKind
 from app.kinds.banks import BanksKind
 from app.kinds.fusion import GroupKind
@@ -11,7 +12,6 @@ from app.kinds.joined import JoinedKind
 from app.kinds.overlap import PoolKind
 from app.kinds.streaming import StreamKind
 from app.kinds.whole import AutoKind, CosmaKind, WholeKind
-from app.model.displayed_plan import DisplayedPlan
 from planners.core.registry import COSMA
 
 WHOLE, ALLOCATION, BANKS = WholeKind(), AllocationKind(), BanksKind()

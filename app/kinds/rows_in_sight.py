@@ -6,8 +6,8 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from app.display.detail import SIDES, Boxes, Merged, Sight, detailed
 from app.kinds.map_rows import Row
-from app.model.detail import SIDES, Boxes, Merged, Sight, detailed
 
 MOST = 2500
 """Rectangles at once: to draw more takes a browser without a GPU longer than a frame."""

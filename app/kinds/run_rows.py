@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.display.displayed_plan import DisplayedPlan
+from app.display.pool import FORMS, PoolRuns
 from app.kinds.kind import Row, fact
-from app.model.displayed_plan import DisplayedPlan
-from app.model.pool import FORMS, PoolRuns
 from app.model.state import operator_selection, tensor_selection
 from planners.core.colours import ROLES, ink_on
 from planners.core.units import format_bytes

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from app.display.aligning import Warp
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
-from app.model.aligning import Warp
-from app.model.displayed_plan import DisplayedPlan
 
 TIME = "time"
 ROOM_AFTER = 1.01

@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import RING_NAMES
+from app.display.waits import WHY, Stage, stages_of
 from app.kinds.bars_of_time import (
     COLUMNS,
     ENGINES,
@@ -17,10 +20,7 @@ from app.kinds.bars_of_time import (
     Columns,
     lane_name,
 )
-from app.model.displayed_plan import DisplayedPlan
-from app.model.stream import RING_NAMES
 from app.model.units import seconds_text
-from app.model.waits import WHY, Stage, stages_of
 from planners.core.colours import BLUE, GREY, ORANGE, PLAIN, VERMILLION
 from planners.core.units import format_bytes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import RingOf, Stream, StreamLayer
 from app.kinds.map_rows import Row, describe, row_of
-from app.model.displayed_plan import DisplayedPlan
-from app.model.stream import RingOf, Stream, StreamLayer
 from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
 

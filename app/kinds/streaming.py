@@ -8,6 +8,9 @@ from typing import Any
 import planners as sp
 from app.captions.sentence import Sentence
 from app.captions.streaming import stream_story
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import ShownRegion, Stream
+from app.display.waits import stalled, waiting
 from app.kinds.bars_of_time import Bars
 from app.kinds.kind import Card, Row
 from app.kinds.layer_rows import largest_rows, layer_rows, live_stream_rows, streams_tensor
@@ -15,11 +18,8 @@ from app.kinds.stream_bars import StreamBars
 from app.kinds.stream_map import WEIGHTS, stream_rows
 from app.kinds.strips import Strips
 from app.kinds.whole import WholeKind
-from app.model.displayed_plan import DisplayedPlan
 from app.model.state import TENSOR, operator_selection, selected_operators
-from app.model.stream import ShownRegion, Stream
 from app.model.units import seconds_text
-from app.model.waits import stalled, waiting
 from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
 

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from app.display.detail import SIDES, Boxes
 from app.kinds.map_rows import Row
-from app.model.detail import SIDES, Boxes
 
 LOOK = ("colour", "hatch", "stay")
 

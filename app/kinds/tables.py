@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import planners as sp
+from app.display.banks import several
+from app.display.displayed_plan import DisplayedPlan
+from app.display.names import tensor_path
 from app.kinds.kind import Row, address_text, fact
-from app.model.banks import several
-from app.model.displayed_plan import DisplayedPlan
-from app.model.names import tensor_path
 from app.model.state import tensor_selection
 from planners.core.colours import STAYS, ink_on, stay_of
 from planners.core.units import format_bytes

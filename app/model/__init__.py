@@ -1,1 +1,1 @@
-"""What is planned, viewed and displayed, as data; no Panel here."""
+"""What is to be planned and how the page looks: fields, options, machines, files; no Panel here."""

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 import planners as sp
-from app.model.constraints import asked
 from app.model.option_keys import keyed, own_of, spec_of, type_of, unusual
 from app.model.state import ProblemFields, problem_with
+from app.model.wishes import asked
 from planners.core.options import Options
 from planners.core.registry import AUTO as AUTO
 from planners.core.registry import COSMA

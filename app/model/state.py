@@ -169,7 +169,7 @@ class Work(param.Parameterized):
     """What is displayed and what is being worked on; the session writes it, views read it."""
 
     shown = param.Parameter(
-        None, doc="The checked plan on screen (`app.model.displayed_plan.DisplayedPlan`)."
+        None, doc="The checked plan on screen (`app.display.displayed_plan.DisplayedPlan`)."
     )
     recalled = param.Dict(default={}, doc="Of a plan kept from before: took_s and at; else empty.")
     written = param.Boolean(True, doc="Whether the text of the plan on screen is there to save.")

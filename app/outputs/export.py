@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from app.model.banks import several
-from app.model.displayed_plan import DisplayedPlan
+from app.display.banks import several
+from app.display.displayed_plan import DisplayedPlan
 from app.model.machines import title_of
 from app.outputs.tables import residencies_csv, steps_csv, table, tensors_csv, timeline_csv
 from planners.allocation.csv_io import COLUMNS

@@ -8,8 +8,8 @@ from typing import Any
 
 import panel as pn
 
+from app.display.file_names import file_stem
 from app.kinds.registry import kind_of
-from app.model.file_names import file_stem
 from app.outputs.export import FILES, written
 from app.outputs.sharing import PAGE
 from app.outputs.tables import differences_csv, live_csv

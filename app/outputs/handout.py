@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from html import escape
 
 from app.captions.verdict import verdict
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan
-from app.model.lecture import Item, Lecture
+from app.links.lecture import Item, Lecture
 from app.model.units import seconds_text
 from planners.core.far_limit import drawn_bytes, free_above
 from planners.core.units import format_bytes

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import panel as pn
 import param
 
-from app.model.file_names import file_word
-from app.model.lecture import Lecture
+from app.display.file_names import file_word
+from app.links.lecture import Lecture
 from app.model.paths import script
 from app.model.presenter import USUAL
 from app.outputs.handout import handout_html

@@ -7,9 +7,9 @@ import gzip
 import json
 
 import planners as sp
+from app.display.file_names import file_stem
 from app.jobs.desk import Desk
 from app.jobs.protocol import Request
-from app.model.file_names import file_stem
 from app.model.packing import unpacked
 from app.model.state import Look
 from app.outputs.export import FILES, written

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import planners as sp
+from app.display.compare import comparable, differences, totals
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import step_story
-from app.model.compare import comparable, differences, totals
-from app.model.displayed_plan import DisplayedPlan
 from planners.core.colours import stay_of
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

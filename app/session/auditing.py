@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.displayed_plan import DisplayedPlan
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 from planners.audits.shown import is_allocation

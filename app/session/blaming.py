@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.displayed_plan import DisplayedPlan
 from app.session.asking import Ask, SessionPart, setter
 from app.session.auditing import Auditing
 from app.session.models import Models

@@ -9,8 +9,8 @@ import json
 from functools import cache
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan, show
 from app.kinds.registry import kind_of_planner, known_planners
-from app.model.displayed_plan import DisplayedPlan, show
 from app.model.paths import ASSETS
 from app.model.state import problem_with
 

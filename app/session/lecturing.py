@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import param
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.displayed_plan import DisplayedPlan
-from app.model.lecture import MOST_ITEMS, MOST_NOTE, MOST_TITLE, Item, Lecture, read_lecture
+from app.links.lecture import MOST_ITEMS, MOST_NOTE, MOST_TITLE, Item, Lecture, read_lecture
+from app.links.url import from_query
 from app.model.state import problem_with
-from app.model.url import from_query
 from app.session.asking import Ask, SessionPart
 from app.session.models import Models
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.homes import home_of
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
-from app.model.constraints import asked
-from app.model.displayed_plan import DisplayedPlan
+from app.model.wishes import asked
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 from app.session.sweeping import front_budgets

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
+from app.links.url import UPLOADED
 from app.model.options import options
 from app.model.pareto import GRAPH_FIELDS, beside, indexed, same_network
 from app.model.state import Look, ProblemFields, Work
-from app.model.url import UPLOADED
 from planners.study.budgets import plain_budget
 
 OPERATORS_OF = ("model", "granularity")

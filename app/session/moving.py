@@ -7,11 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import planners as sp
-from app.jobs.handlers.moved_by_hand import judged, refusal
-from app.jobs.pool import Asks
-from app.jobs.protocol import Answer, Request
-from app.model.displayed_plan import DisplayedPlan
-from app.model.moved_by_hand import (
+from app.display.displayed_plan import DisplayedPlan
+from app.display.moved_by_hand import (
     address_of,
     alignment_of,
     at_text,
@@ -22,6 +19,9 @@ from app.model.moved_by_hand import (
     why_fixed,
     why_outside,
 )
+from app.jobs.handlers.moved_by_hand import judged, refusal
+from app.jobs.pool import Asks
+from app.jobs.protocol import Answer, Request
 from app.model.state import TENSOR
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models

@@ -8,13 +8,13 @@ from typing import Any
 
 from param.parameterized import discard_events
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.displayed_plan import DisplayedPlan
+from app.links.url import problem_of
 from app.model.options import WISHES, that_count, usual, word
 from app.model.packing import unpacked
 from app.model.state import ProblemFields, moved, problem_with
-from app.model.url import problem_of
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered
 from app.session.sweeping import fields_of_point

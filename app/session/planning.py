@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import roomy_bytes
 from app.jobs.pool import Asks, PoolJob
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
-from app.model.displayed_plan import DisplayedPlan
 from app.model.history import Moment, best_so_far, remembered
 from app.model.options import no_breaks, without_breaks
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import NAMED_BUDGETS, format_exact, plain_shape
-from app.model.stream import roomy_bytes
 from app.session.asking import Ask, SessionPart, Together
 from app.session.breaks import NO_BREAKS
 from app.session.models import OPERATORS_OF, Models

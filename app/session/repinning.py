@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.displayed_plan import DisplayedPlan
 from app.model.state import problem_with
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered

@@ -10,12 +10,12 @@ from urllib.parse import parse_qsl
 
 from param.parameterized import discard_events
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks, Share
-from app.model.displayed_plan import DisplayedPlan
+from app.links.url import from_query, link, pinned_in
 from app.model.machine_file import read_machine
 from app.model.pareto import indexed
 from app.model.state import ProblemFields, moved, problem_with
-from app.model.url import from_query, link, pinned_in
 from app.session import planning, sweeping, tour, what_if
 from app.session.alternatives import Elsewhere
 from app.session.asking import SessionPart, Together

@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
-from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import ON_MACHINE
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import format_exact

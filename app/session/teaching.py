@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import step_story
-from app.model.displayed_plan import DisplayedPlan
 from app.model.presenter import LAYOUTS
 from app.session.models import Models
 

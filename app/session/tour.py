@@ -14,9 +14,9 @@ from typing import Any
 import param
 from param.parameterized import discard_events
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.displayed_plan import DisplayedPlan
 from app.model.presenter import layout_of
 from app.model.state import problem_with
 from app.session.asking import Ask, SessionPart, setter

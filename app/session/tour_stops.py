@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.captions.why import cause_text
+from app.display.banks import several
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import GROUPS, POOL, STREAM, step_story
-from app.model.banks import several
-from app.model.displayed_plan import DisplayedPlan
 from app.model.state import group_selection, operator_selection, run_selection, tensor_selection
 from app.model.units import seconds_text
 from app.session.models import Models

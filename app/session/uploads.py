@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.files import plain_name
-from app.model.displayed_plan import DisplayedPlan
+from app.links.lecture import is_lecture
+from app.links.url import UPLOADED, problem_of
 from app.model.events import tell
-from app.model.lecture import is_lecture
 from app.model.machine_file import is_machine
 from app.model.options import without_breaks
 from app.model.settings import UPLOADS_EACH
 from app.model.state import GRANULARITIES, WIDTHS
 from app.model.upload_store import forget, keep
-from app.model.url import UPLOADED, problem_of
 from app.session.models import Models
 from app.session.times_file import is_times
 from planners.core.units import format_bytes

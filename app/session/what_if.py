@@ -8,23 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
+from app.display.wish_offers import BREAK, DROP, PICK, WISH, why_no_choice, wished_tensor
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.model.constraints import (
-    BREAK,
-    DROP,
-    KNOWN,
-    PICK,
-    WISH,
-    added,
-    asked,
-    picked_wish,
-    why_no_choice,
-    why_not_asked,
-    wished_tensor,
-)
-from app.model.displayed_plan import DisplayedPlan
 from app.model.state import operator_selection, selected_writer
+from app.model.wishes import KNOWN, added, asked, picked_wish, why_not_asked
 from app.session.asking import Ask, SessionPart, setter
 from app.session.breaks import NOT_YET
 from app.session.models import Models

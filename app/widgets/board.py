@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 
 import param
 
-from app.model.constraints import (
-    DROP,
-)
+from app.display.wish_offers import DROP
 from app.model.paths import script
 from app.widgets.rows import Sender
 from planners.core.units import format_bytes

@@ -13,7 +13,7 @@ from app.widgets.component import Component
 class CopyLink(Component):
     """Copies the page's address with all fields; where that is not allowed, shows it selected."""
 
-    query = param.String("", doc="The problem and the look, as `app.model.url.link` writes them.")
+    query = param.String("", doc="The problem and the look, as `app.links.url.link` writes them.")
     left_out = param.String("", doc="What the link does not hold, in words; or nothing.")
 
     _esm = script("copy_link")

@@ -7,9 +7,9 @@ from typing import Any
 
 import panel as pn
 
+from app.display.compare import CUT, MOVED, ONLY_HERE, ONLY_THERE, RETIMED
 from app.kinds.kind import Looks
 from app.kinds.step_axis import is_timed
-from app.model.compare import CUT, MOVED, ONLY_HERE, ONLY_THERE, RETIMED
 from app.model.glossary import marked, term
 from app.model.state import AXES, UNITS
 from app.session.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.model.compare import (
+from app.display.compare import (
     CUT,
     MOVED,
     ONLY_HERE,

@@ -13,7 +13,7 @@ from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.models import Range1d
 from bokeh.plotting import figure
 
-from app.model.detail import Sight
+from app.display.detail import Sight
 from app.widgets.glyphs import settle
 
 STILL_MS = 100

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.wire import from_wire, to_wire
 from app.jobs.desk import Desk
 from app.jobs.handlers.planning import budgets
 from app.jobs.handlers.sweep import make_plan, point
 from app.jobs.pool import WorkerPool
 from app.jobs.results import SIZE_NAME
-from app.model.displayed_plan import DisplayedPlan, show
-from app.model.wire import from_wire, to_wire
 from app.session import initial_plan
 from app.session.initial_plan import first_shown
 from app.session.models import Models

@@ -16,10 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 import planners as sp
+from app.links.url import from_query, problem_of, to_query
 from app.model.option_keys import keyed, type_of
 from app.model.options import SOLVER, options, why_not
 from app.model.state import Look, ProblemFields
-from app.model.url import from_query, problem_of, to_query
 from app.outputs.scripts import as_python, plan_as_python
 from planners.cli.main import app
 from planners.core.options import Spec

@@ -97,8 +97,8 @@ def _result(data: bytes) -> object:
 
 
 def _link(data: bytes) -> object:
+    from app.links.url import from_query
     from app.model.state import ProblemFields
-    from app.model.url import from_query
 
     problem, _, wrong = from_query(dict(parse_qsl(data.decode("utf-8", "replace"))))
     ProblemFields(**problem)

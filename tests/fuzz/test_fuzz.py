@@ -20,7 +20,7 @@ import onnx
 import pytest
 
 import planners as sp
-from app.model.url import from_query, pinned_in
+from app.links.url import from_query, pinned_in
 from tests.fuzz import loaders, run
 from tests.fuzz.corpus import HERE, inputs
 from tests.fuzz.loaders import LOADERS, is_right, own_folder

@@ -17,13 +17,13 @@ from urllib.parse import parse_qsl
 import pytest
 
 import planners as sp
-from app.model.links_v1 import OLD
+from app.links.links_v1 import OLD
+from app.links.url import MACHINES_OF_BEFORE, from_query, pinned_in
 from app.model.option_keys import keyed, unusual
 from app.model.options import options, why_not
 from app.model.presenter import USUAL as MEMORY
 from app.model.state import Look, ProblemFields
 from app.model.upload_store import keep
-from app.model.url import MACHINES_OF_BEFORE, from_query, pinned_in
 from planners.core.registry import planner as find_planner
 from planners.core.weights import COUNTED, LEFT_OUT, instead_of
 

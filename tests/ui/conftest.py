@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from playwright.sync_api import Browser, Error, JSHandle, Page, expect
 
+from app.links.url import LOOKED_AT, to_query
 from app.model.state import WEIGHED, Look, problem_with
-from app.model.url import LOOKED_AT, to_query
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "tests" / "app" / "extension"

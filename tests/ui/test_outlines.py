@@ -10,9 +10,9 @@ from bokeh.models import ColumnDataSource, Range1d
 from playwright.sync_api import Page
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.explorer import Explorer
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan
 from app.model.paths import ASSETS
 from app.model.state import (
     TENSOR,

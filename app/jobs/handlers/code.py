@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.desk import Desk
 from app.jobs.protocol import Request
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan
 from planners.core.backends import WRITE_CODE
 from planners.core.units import format_bytes
 

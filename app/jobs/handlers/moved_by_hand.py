@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.moved_by_hand import moved_plan
+from app.display.wire import to_wire
 from app.jobs.desk import Desk
 from app.jobs.protocol import Request
-from app.model.displayed_plan import DisplayedPlan
-from app.model.moved_by_hand import moved_plan
 from app.model.packing import packed
-from app.model.wire import to_wire
 from planners.simulator.simulate import traced
 
 

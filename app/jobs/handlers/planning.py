@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import planners as sp
+from app.display.displayed_plan import show
+from app.display.wire import to_wire
 from app.jobs.desk import Desk
 from app.jobs.handlers.sweep import make_plan
 from app.jobs.protocol import Answer, Request
 from app.jobs.results import results
 from app.kinds.bundles import checked_bundled, is_bundled, plan_text
 from app.kinds.registry import kind_of_planner
-from app.model.displayed_plan import show
 from app.model.sizes import NAMED_BUDGETS
-from app.model.wire import to_wire
 from planners.audits.shown import of_allocation
 from planners.core.weights import COUNTED
 from planners.simulator.bugs import bugs_explained

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import planners as sp
+from app.display.stream import roomy_bytes
 from app.kinds.registry import kind_of_planner
 from app.model.option_keys import type_of
 from app.model.sizes import format_exact
 from app.model.state import FIELDS, ProblemFields
-from app.model.stream import roomy_bytes
 
 
 def checked(what: Any, asked: Mapping[str, Any], of: ProblemFields | None = None) -> dict[str, Any]:

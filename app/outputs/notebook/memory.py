@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.display.banks import banks_of, several
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.map_rows import MapRows, Row
 from app.kinds.registry import kind_of
-from app.model.banks import banks_of, several
-from app.model.displayed_plan import DisplayedPlan
 from planners.core.colours import BLUE, STAYS, VERMILLION
 from planners.core.far_limit import drawn_bytes, free_above
 from planners.core.svg import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import planners as sp
-from app.model.blocks import BlockTree
-from app.model.displayed_plan import WITH_GROUPS
+from app.display.blocks import BlockTree
+from app.display.displayed_plan import WITH_GROUPS
 from app.outputs.notebook.memory import EDGE, held_svg
 from app.views.dag.scene import BLOCK, Scene, scene
 from planners.core.colours import KINDS, family_of

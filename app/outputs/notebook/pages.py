@@ -17,10 +17,10 @@ from typing import Any
 
 import planners as sp
 from app.captions.notes import assumptions
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.bars_of_time import Bars
 from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
-from app.model.displayed_plan import DisplayedPlan
 from app.model.paths import ASSETS
 from app.model.units import joules_text, seconds_text
 from app.outputs.notebook.lanes import lanes_html, stall_rows

@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import WorkerPool, shared_pool
-from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import called
 from app.model.options import options
 from app.model.state import ProblemFields

@@ -7,8 +7,8 @@ import weakref
 from itertools import islice
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.bundles import checked_bundled, is_bundled
-from app.model.displayed_plan import DisplayedPlan
 from planners.simulator.simulate import traced
 
 MOST = 20_000  # instructions: a second

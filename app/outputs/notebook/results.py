@@ -8,8 +8,8 @@ from typing import Any
 
 import ipywidgets as w
 
-from app.model.compare import KINDS, comparable, differences, totals
-from app.model.displayed_plan import DisplayedPlan
+from app.display.compare import KINDS, comparable, differences, totals
+from app.display.displayed_plan import DisplayedPlan
 from app.model.units import joules_text, seconds_text
 from app.outputs.notebook.pages import shown_html, styled
 from app.session.session import Session

@@ -7,11 +7,11 @@ from pathlib import PurePath
 from typing import Any
 
 import planners as sp
+from app.links.url import UPLOADED
 from app.model.machines import numbers_in
 from app.model.options import options, weights_in
 from app.model.sizes import plain_shape
 from app.model.state import ProblemFields
-from app.model.url import UPLOADED
 from planners.core.machine import changed_numbers, preset_name
 
 OF_THE_RUN = ("parameters", "weights", "time_limit")

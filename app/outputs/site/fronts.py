@@ -8,7 +8,7 @@ from typing import Any
 from bokeh.model import Model
 from bokeh.model.util import collect_models
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.pareto import indexed
 from app.outputs.site.made import PLANNED, SitePlan, page_of
 from app.outputs.site.texts import site_page

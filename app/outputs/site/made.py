@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.handlers.sweep import measured
-from app.model.displayed_plan import DisplayedPlan
+from app.links.url import problem_of
 from app.model.units import joules_text, seconds_text
-from app.model.url import problem_of
 from app.outputs.site.ahead import Ahead
 from app.outputs.site.cells import SiteCell
 from app.outputs.site.folder import SiteFolder

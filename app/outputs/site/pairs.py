@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from app.model.compare import KINDS, differences, totals
-from app.model.displayed_plan import DisplayedPlan
+from app.display.compare import KINDS, differences, totals
+from app.display.displayed_plan import DisplayedPlan
 from app.model.units import joules_text, seconds_text
 from planners.core.far_limit import drawn_bytes
 from planners.core.units import format_bytes

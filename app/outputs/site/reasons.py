@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.handlers.fused import reasons_of
 from app.jobs.handlers.streaming import front_rows
-from app.model.displayed_plan import DisplayedPlan
 from planners.fusion.live import Live
 
 

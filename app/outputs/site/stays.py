@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.model.displayed_plan import DisplayedPlan
-from app.model.moved_by_hand import fixed_stays, room_of
+from app.display.displayed_plan import DisplayedPlan
+from app.display.moved_by_hand import fixed_stays, room_of
 
 
 def stays_data(shown: DisplayedPlan) -> list[dict[str, Any]]:

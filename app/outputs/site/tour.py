@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.machines import machine_of
 from app.model.options import options
 from app.model.state import problem_with

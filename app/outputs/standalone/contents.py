@@ -7,12 +7,12 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource
 
+from app.display.banks import several
+from app.display.displayed_plan import DisplayedPlan
+from app.display.file_names import file_stem
 from app.kinds.bars_of_time import MOST as MOST_BARS
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import ZOOM
-from app.model.banks import several
-from app.model.displayed_plan import DisplayedPlan
-from app.model.file_names import file_stem
 from app.model.glossary import plain
 from app.model.state import Look
 from app.outputs.standalone.dressing import recolouring

@@ -9,11 +9,11 @@ from bokeh.model import Model
 from bokeh.models import Range1d
 from bokeh.plotting import figure
 
+from app.display.aligning import Warp
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import BUNDLED
 from app.kinds.step_axis import axis_of, end_of
-from app.model.aligning import Warp
-from app.model.displayed_plan import DisplayedPlan
 from app.model.options import weights_in
 from app.model.pareto import indexed
 from app.model.state import Look

@@ -14,8 +14,8 @@ from typing import Any
 from bokeh.resources import Resources
 
 from app.captions.notes import assumptions
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan
 from app.model.machines import title_of
 from app.model.paths import ASSETS
 from app.views.panels.cards import CSS, badge, cards_html, scope

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan
 from app.model.state import operator_selection, tensor_selection
 from app.views.cursor.step_pages import RowBook
 from app.views.panels.tables import detail_rows

@@ -17,12 +17,12 @@ from bokeh.embed import components
 from bokeh.model import Model
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.file_names import file_stem
 from app.kinds.bundles import checked_bundled, is_bundled
-from app.model.displayed_plan import DisplayedPlan, show
-from app.model.file_names import file_stem
+from app.links.url import problem_of, to_query
 from app.model.packing import packed
 from app.model.state import Look, ProblemFields
-from app.model.url import problem_of, to_query
 from app.outputs.scripts import plan_as_python
 from app.outputs.standalone.contents import contents
 from app.outputs.standalone.figures import Figures

@@ -9,9 +9,9 @@ from typing import Any
 import param
 from bokeh.model import Model
 
+from app.display.aligning import Warp
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.step_axis import axis_of
-from app.model.aligning import Warp
-from app.model.displayed_plan import DisplayedPlan
 from app.model.glossary import term
 from app.model.paths import script
 from app.model.state import moved

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
 from app.kinds.stream_map import WEIGHTS
-from app.model.displayed_plan import DisplayedPlan
 from app.views.memory.address_map import is_parameter
 
 

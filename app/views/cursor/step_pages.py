@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan
 from app.views.panels.tables import live_rows, live_title, story_rows
 
 SIGNIFICANT = 4

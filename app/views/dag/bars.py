@@ -9,13 +9,13 @@ from typing import Any
 import panel as pn
 
 from app.captions.notes import infeasible_story
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import called
-from app.model.constraints import picking_text
-from app.model.displayed_plan import DisplayedPlan
 from app.model.glossary import term
 from app.model.options import cuts
 from app.model.sizes import format_exact
 from app.model.state import COLOURS, operator_selection
+from app.model.wishes import picking_text
 from app.session.session import Session
 from app.views.dag.scene import find_operators
 from app.views.dag.view import DagView

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.model.blocks import BlockNode
+from app.display.blocks import BlockNode
 from planners.core.colours import DARK_INK, GREY, group_colour, ink_on
 
 Columns = dict[str, list[Any]]

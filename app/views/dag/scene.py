@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import planners as sp
+from app.display.blocks import BlockNode, BlockTree
+from app.display.compare import SAME
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.kind import Band
-from app.model.blocks import BlockNode, BlockTree
-from app.model.compare import SAME
-from app.model.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
 from app.views.dag.groups import HALO, TAB, Drawing, Regions, group_words, groups_in, regions
 from app.views.dag.layout import layout, parts

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from string import ascii_uppercase
 
 import planners as sp
-from app.model.blocks import BlockNode
+from app.display.blocks import BlockNode
 
 
 def twin_letters(graph: sp.Graph, nodes: Sequence[BlockNode]) -> list[str]:

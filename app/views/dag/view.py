@@ -17,9 +17,9 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.captions.pictures import graph_words
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.kind import Band
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan
 from app.views.dag.groups import (
     HALO,
     LINK_COLUMNS,

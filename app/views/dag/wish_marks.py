@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.model.blocks import BlockNode
-from app.model.constraints import MARKS, kind_of, names_of
-from app.model.displayed_plan import DisplayedPlan
+from app.display.blocks import BlockNode
+from app.display.displayed_plan import DisplayedPlan
+from app.model.wishes import MARKS, kind_of, names_of
 from app.views.dag.scene import CURVE_COLUMNS, HEIGHT, WIDTH, Columns, Scene
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme

@@ -15,9 +15,9 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import Stream
 from app.model.staircase import staircase
-from app.model.stream import Stream
 from app.model.units import seconds_text
 from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell

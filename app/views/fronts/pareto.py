@@ -15,7 +15,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.options import apart
 from app.model.pareto import (
     FLOORS,

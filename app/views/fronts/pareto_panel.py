@@ -11,7 +11,7 @@ from typing import Any
 import panel as pn
 
 import planners as sp
-from app.model.file_names import file_word
+from app.display.file_names import file_word
 from app.model.options import apart, series
 from app.model.pareto import Buy, Point, buys, indexed, points_csv, unit, value
 from app.model.sizes import format_exact

@@ -13,7 +13,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.staircase import staircase
 from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from planners.core.details import TriedPlanner
 from planners.core.objective import UNITS
 from planners.core.units import format_quantity

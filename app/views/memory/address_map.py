@@ -18,14 +18,14 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.captions.pictures import map_words
+from app.display.aligning import Warp
+from app.display.detail import Sight
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import ShownRegion
 from app.kinds.map_rows import map_marks
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import MOST, DrawnRows, Pieces, RowsInSight
-from app.model.aligning import Warp
-from app.model.detail import Sight
-from app.model.displayed_plan import DisplayedPlan
 from app.model.paths import script
-from app.model.stream import ShownRegion
 from app.views.memory.map_columns import COLUMNS, SIDES, map_columns, rectangles, told
 from app.views.memory.moved_by_hand import HandLayer
 from app.views.memory.moved_rows import MovedRows, move_columns
@@ -210,7 +210,7 @@ class AddressMap:
         """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too.
 
         `region` is the part of the memory to be shown, for plans that have parts; `by` says how the
-        steps of the pinned plan are moved onto those of this one (`app.model.aligning.ALIGNED`),
+        steps of the pinned plan are moved onto those of this one (`app.display.aligning.ALIGNED`),
         `moved` where its own steps are on the axis.
         """
         kind, self.moved = kind_of(shown), moved or Warp()

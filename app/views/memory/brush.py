@@ -11,9 +11,9 @@ from math import ceil
 from bokeh.models import ColumnDataSource, Range1d, RangeTool
 from bokeh.plotting import figure
 
-from app.model.aligning import Warp
-from app.model.banks import held_in
-from app.model.displayed_plan import DisplayedPlan
+from app.display.aligning import Warp
+from app.display.banks import held_in
+from app.display.displayed_plan import DisplayedPlan
 from app.widgets.axes import AXIS_WIDTH
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme, dress

@@ -12,9 +12,9 @@ from bokeh.models import ColumnDataSource, CustomJS
 from bokeh.plotting import figure
 
 import planners as sp
-from app.model.banks import room_in
-from app.model.displayed_plan import DisplayedPlan
-from app.model.moved_by_hand import alignment_of, at_text, fixed_stays, last_of, why_fixed
+from app.display.banks import room_in
+from app.display.displayed_plan import DisplayedPlan
+from app.display.moved_by_hand import alignment_of, at_text, fixed_stays, last_of, why_fixed
 from app.model.paths import script
 from app.session.session import Session
 from app.widgets.address_field import Address

@@ -9,10 +9,10 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource
 
+from app.display.aligning import Warp
+from app.display.detail import Boxes
 from app.kinds.map_rows import Row
 from app.kinds.rows_in_sight import Pieces
-from app.model.aligning import Warp
-from app.model.detail import Boxes
 
 PLACES = ("left", "right", "x")
 

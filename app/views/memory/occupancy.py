@@ -17,9 +17,9 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.captions.pictures import held_words
-from app.model.aligning import Warp, warp
-from app.model.banks import held_in, room_in
-from app.model.displayed_plan import DisplayedPlan
+from app.display.aligning import Warp, warp
+from app.display.banks import held_in, room_in
+from app.display.displayed_plan import DisplayedPlan
 from app.views.memory.address_map import limit_bytes
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, FORMAT_SECONDS, FORMAT_STEPS, KIB_TICKS
 from app.widgets.far_limit import FarLimit

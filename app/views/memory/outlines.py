@@ -7,13 +7,13 @@ from typing import Any
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.model.compare import (
+from app.display.compare import (
     ONLY_THERE,
     Columns,
     comparable,
     stays,
 )
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.widgets.glyphs import put
 from app.widgets.legends import OUTLINES
 from app.widgets.palette import Theme

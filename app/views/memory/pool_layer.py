@@ -8,9 +8,9 @@ from bokeh.model import Model
 from bokeh.models import ColumnDataSource, CustomJS, Label
 from bokeh.plotting import figure
 
-from app.model.aligning import Warp
-from app.model.displayed_plan import DisplayedPlan
-from app.model.pool import PoolRun, PoolRuns
+from app.display.aligning import Warp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.pool import PoolRun, PoolRuns
 from app.widgets.frames import State, filled_there
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme

@@ -9,9 +9,9 @@ from bokeh.model import Model
 from bokeh.models import ColumnDataSource, Label
 from bokeh.plotting import figure
 
+from app.display.displayed_plan import DisplayedPlan
+from app.display.pool import PoolRun, PoolRuns
 from app.kinds.bundle_stays import coalesced
-from app.model.displayed_plan import DisplayedPlan
-from app.model.pool import PoolRun, PoolRuns
 from app.widgets.frames import State, filled_there
 from app.widgets.glyphs import Layers, put, tappable, tell
 from app.widgets.hatched import hatched

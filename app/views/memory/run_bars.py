@@ -16,8 +16,8 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan
-from app.model.pool import FORMS
+from app.display.displayed_plan import DisplayedPlan
+from app.display.pool import FORMS
 from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.frames import filled_there
 from app.widgets.glyphs import put, tappable, tell

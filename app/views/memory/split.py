@@ -1,7 +1,7 @@
 """The pinned plan's own address map, occupancy and timeline, under those of the plan on screen.
 
 Both are on the same axes: the pinned plan is moved onto the steps of the plan on screen
-(`app.model.aligning`), and its timeline has the same seconds. Zoom, pan and cursor are shared.
+(`app.display.aligning`), and its timeline has the same seconds. Zoom, pan and cursor are shared.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import panel as pn
 from bokeh.models import Range1d
 
+from app.display.aligning import Warp, warp
+from app.display.banks import room_in
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
 from app.kinds.step_axis import ROOM_AFTER
-from app.model.aligning import Warp, warp
-from app.model.banks import room_in
-from app.model.displayed_plan import DisplayedPlan
 from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bokeh.models import Label, Span
 from bokeh.plotting import figure
 
-from app.model.displayed_plan import DisplayedPlan
-from app.model.stream import ShownRegion
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import ShownRegion
 from app.widgets.palette import Theme
 from planners.core.units import format_bytes
 

@@ -8,7 +8,7 @@ from typing import Any
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.model.constraints import MARKS, kind_of, names_of
+from app.model.wishes import MARKS, kind_of, names_of
 from app.widgets.wish_badge import badge
 
 

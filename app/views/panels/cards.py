@@ -7,8 +7,8 @@ from html import escape
 from typing import Any
 
 from app.captions.verdict import verdict
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan
 from app.model.glossary import marked
 from app.model.units import joules_text, seconds_text, share_text
 from planners.audits.shown import is_allocation

@@ -10,7 +10,7 @@ from typing import Any
 
 import panel as pn
 
-from app.model.compare import (
+from app.display.compare import (
     KINDS,
     Difference,
     allocations,
@@ -20,7 +20,7 @@ from app.model.compare import (
     operator_kinds,
     totals,
 )
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.machines import called, summary_of
 from app.model.options import word
 from app.model.state import ALIGNED, tensor_selection

@@ -8,7 +8,7 @@ from typing import Any
 
 import panel as pn
 
-from app.model.compare import (
+from app.display.compare import (
     Difference,
     addresses,
     allocations,
@@ -17,7 +17,7 @@ from app.model.compare import (
     fields_that_differ,
     totals,
 )
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.model.options import word
 from app.model.state import tensor_selection
 from app.model.units import joules_text, seconds_text

@@ -7,7 +7,7 @@ from typing import Any
 import param
 
 import planners as sp
-from app.model.lecture import query_of
+from app.links.lecture import query_of
 from app.model.paths import script
 from app.session.session import Session
 from app.widgets.component import Component

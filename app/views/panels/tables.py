@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from app.display.banks import several
+from app.display.displayed_plan import DisplayedPlan, holes
+from app.display.names import tensor_text
+from app.display.step_ranges import range_of
 from app.kinds.facts import operator_facts, tensor_facts
 from app.kinds.kind import Row, fact, link
 from app.kinds.range_rows import range_rows
 from app.kinds.registry import kind_of, step_story
-from app.model.banks import several
-from app.model.displayed_plan import DisplayedPlan, holes
 from app.model.glossary import term
-from app.model.names import tensor_text
 from app.model.state import (
     TENSOR,
     group_selection,
@@ -20,7 +21,6 @@ from app.model.state import (
     selected_operators,
     tensor_selection,
 )
-from app.model.step_ranges import range_of
 from app.views.fronts.tried_rows import tried_rows
 from planners.core.colours import BLUE, GREY, STAYS, ink_on
 from planners.core.units import format_bytes

@@ -7,20 +7,11 @@ from typing import Any
 
 import panel as pn
 
-from app.model.constraints import (
-    BREAK,
-    DROP,
-    MARKS,
-    WishOffer,
-    kind_of,
-    offers,
-    picking_text,
-    why_not_asked,
-    wished_operator,
-)
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
+from app.display.wish_offers import BREAK, DROP, WishOffer, offers, wished_operator
 from app.model.options import cuts
 from app.model.state import OPERATOR, TENSOR
+from app.model.wishes import MARKS, kind_of, picking_text, why_not_asked
 from app.session.session import Session
 from app.session.what_if import knows_wishes, numbers
 from app.views.panels.comparing import amount, signed

@@ -8,9 +8,9 @@ from bokeh.events import SelectionGeometry
 from bokeh.models import BoxAnnotation, BoxSelectTool
 from bokeh.plotting import figure
 
-from app.model.aligning import Warp
-from app.model.displayed_plan import DisplayedPlan
-from app.model.step_ranges import StepRange, between, range_of
+from app.display.aligning import Warp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.step_ranges import StepRange, between, range_of
 from app.widgets.palette import Theme
 
 Take = Callable[[StepRange], object]

@@ -17,6 +17,7 @@ from bokeh.plotting import figure
 
 import planners as sp
 from app.captions.pictures import time_words
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.bars_of_time import (
     COLUMNS,
     ENDS_IN_SIGHT,
@@ -33,7 +34,6 @@ from app.kinds.bound_bars import HATCHES
 from app.kinds.registry import kind_of
 from app.kinds.step_axis import ROOM_AFTER
 from app.kinds.whole import engines_of
-from app.model.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
 from app.views.time.group_bands import GroupBands, second_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS

@@ -8,7 +8,7 @@ from bokeh.models import Range1d
 
 import planners as sp
 from app.captions.pictures import graph_words, held_words, map_words, time_words
-from app.model.displayed_plan import show
+from app.display.displayed_plan import show
 from app.views.memory.occupancy import Occupancy
 from app.widgets.palette import LIGHT
 from planners.core.units import format_bytes

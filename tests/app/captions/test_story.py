@@ -15,9 +15,9 @@ from app.captions.overlap import gap_bytes, taken_bytes
 from app.captions.sentence import Sentence
 from app.captions.streaming import ahead
 from app.captions.why import covered, next_use
+from app.display.displayed_plan import DisplayedPlan, show
 from app.kinds.bundles import checked_bundled
 from app.kinds.registry import step_story
-from app.model.displayed_plan import DisplayedPlan, show
 from planners.core.program import Compute, Load, Release, Store
 from tests.cell import cell
 from tests.overlap.random_nets import random_net

@@ -9,11 +9,11 @@ from typing import cast
 import pytest
 
 import planners as sp
+from app.display.banks import banks_of, held_in
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.wire import from_wire, to_wire
 from app.explorer import Explorer
 from app.kinds.registry import kind_of, step_story
-from app.model.banks import banks_of, held_in
-from app.model.displayed_plan import DisplayedPlan, show
-from app.model.wire import from_wire, to_wire
 from app.outputs.export import lifetimes_csv
 from app.outputs.standalone import page_html, seen_of
 from app.session.session import Session

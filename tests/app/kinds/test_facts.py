@@ -7,9 +7,9 @@ import json
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.names import path_of, shortened, tensor_path
 from app.kinds.facts import operator_facts, steps_text, tensor_facts, transfers, window
-from app.model.displayed_plan import DisplayedPlan, show
-from app.model.names import path_of, shortened, tensor_path
 from app.model.state import operator_selection, tensor_selection
 from app.views.panels.tables import detail_rows
 from planners.core.program import Load, Store

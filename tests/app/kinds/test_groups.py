@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.groups import part_words, range_words
 from app.kinds.bars_of_time import Bars, runs
 from app.kinds.kind import Band
 from app.kinds.map_rows import REFILLED, MapRows
 from app.kinds.registry import kind_of, step_story
 from app.kinds.tables import MOST_LIVE
-from app.model.displayed_plan import DisplayedPlan
-from app.model.groups import part_words, range_words
 from app.model.state import tensor_selection
 from app.views.dag.groups import group_words
 from app.views.dag.scene import scene

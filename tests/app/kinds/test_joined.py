@@ -10,12 +10,12 @@ from itertools import pairwise
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.stretches import stretches_of
+from app.display.wire import from_wire, to_wire
 from app.kinds.joined import JoinedKind
 from app.kinds.registry import kind_of, step_story
-from app.model.displayed_plan import DisplayedPlan, show
 from app.model.state import operator_selection
-from app.model.stretches import stretches_of
-from app.model.wire import from_wire, to_wire
 from app.outputs.standalone import page_html, seen_of
 from app.views.dag.scene import scene
 from app.views.panels.tables import detail_rows

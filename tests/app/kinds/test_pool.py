@@ -14,6 +14,9 @@ import pytest
 
 import planners as sp
 from app.captions.overlap import gap_bytes
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.pool import largest_gap
+from app.display.wire import from_wire, to_wire
 from app.explorer import Explorer
 from app.jobs.handlers.code import can_write_code, has_generator, run_code
 from app.jobs.protocol import Answer, Request
@@ -21,11 +24,10 @@ from app.kinds.bundle_stays import coalesced
 from app.kinds.bundles import bundled, checked_bundled, plan_text
 from app.kinds.pool_rows import pool_rows
 from app.kinds.registry import step_story
-from app.model.displayed_plan import DisplayedPlan, show
+from app.links.url import from_query, problem_of, to_query
 from app.model.glossary import plain
 from app.model.options import fields_sent, options, series
 from app.model.packing import unpacked
-from app.model.pool import largest_gap
 from app.model.staircase import staircase
 from app.model.state import (
     ProblemFields,
@@ -33,8 +35,6 @@ from app.model.state import (
     selected_operators,
     selected_tensors,
 )
-from app.model.url import from_query, problem_of, to_query
-from app.model.wire import from_wire, to_wire
 from app.session.session import Session
 from app.session.sweeping import front_budgets
 from app.views.cursor.step_pages import from_bytes

@@ -10,13 +10,13 @@ import pytest
 from bokeh.document import Document
 from bokeh.models import Range1d
 
+from app.display.aligning import Warp
+from app.display.displayed_plan import DisplayedPlan
 from app.explorer import Explorer
 from app.kinds.map_rows import row_of
 from app.kinds.registry import kind_of
 from app.kinds.step_axis import axis_of, is_timed
 from app.kinds.strips import Strips
-from app.model.aligning import Warp
-from app.model.displayed_plan import DisplayedPlan
 from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.brush import LONG, Brush, highest_of

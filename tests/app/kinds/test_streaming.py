@@ -11,16 +11,16 @@ import pytest
 
 import planners as sp
 from app.captions.notes import infeasible_story
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.stream import Stream, roomy_bytes, stream_of
+from app.display.waits import stalled
+from app.display.wire import from_wire, to_wire
 from app.explorer import Explorer
 from app.kinds.registry import kind_of, step_story
 from app.kinds.stream_bars import StreamBars
 from app.kinds.stream_map import LOST, WEIGHTS, stream_rows
-from app.model.displayed_plan import DisplayedPlan, show
 from app.model.glossary import plain
 from app.model.state import operator_selection, tensor_selection
-from app.model.stream import Stream, roomy_bytes, stream_of
-from app.model.waits import stalled
-from app.model.wire import from_wire, to_wire
 from app.session.session import Session
 from app.views.memory.map_columns import LOOKS
 from app.views.panels.cards import cards_html

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import OF_PLANNER
-from app.model.displayed_plan import DisplayedPlan
 from app.model.glossary import FILE, entries, glossary, glossary_html, marked, plain, term
 from app.views.panels.cards import cards_html
 from app.widgets.help_text import planner_html

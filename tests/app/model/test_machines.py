@@ -16,6 +16,7 @@ import planners as sp
 from app.jobs.desk import Desk
 from app.jobs.handlers.sweep import make_plan
 from app.jobs.homes import home_of
+from app.links.url import from_query, pinned_in, problem_of, to_query
 from app.model.machines import (
     MachineNumbers,
     fields_text,
@@ -28,7 +29,6 @@ from app.model.machines import (
 )
 from app.model.pareto import points_csv
 from app.model.state import Look, ProblemFields
-from app.model.url import from_query, pinned_in, problem_of, to_query
 from app.outputs.scripts import as_python, plan_as_python
 from app.session.session import Session
 from app.session.streams import key_of

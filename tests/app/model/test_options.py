@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 import planners as sp
+from app.links.url import from_query, problem_of, to_query
 from app.model.glossary import plain
 from app.model.history import best_so_far, remembered
 from app.model.option_keys import type_of
@@ -20,7 +21,6 @@ from app.model.options import (
     word,
 )
 from app.model.state import ProblemFields
-from app.model.url import from_query, problem_of, to_query
 from app.outputs.scripts import as_python
 from app.session.breaks import NO_BREAKS, NO_OPERATOR, WRONG_ORDER, used_breaks
 from app.session.session import Session

@@ -8,10 +8,10 @@ import pytest
 
 import planners as sp
 from app.jobs.desk import load_graph
+from app.links.url import LOOKED_AT, VERSION, from_query
 from app.model.option_keys import type_of
 from app.model.sizes import format_exact, plain_shape, plain_whole
 from app.model.state import FIELDS, Look, ProblemFields
-from app.model.url import LOOKED_AT, VERSION, from_query
 from app.session.session import Session
 from app.widgets.budget_field import BudgetField
 from app.widgets.whole_number import WholeNumber

@@ -8,8 +8,8 @@ import json
 import pytest
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan, show
-from app.model.file_names import file_stem
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.file_names import file_stem
 from app.outputs.export import lifetimes_csv, trace_json
 from planners.allocation import pack
 from planners.allocation.csv_io import read_lifetimes

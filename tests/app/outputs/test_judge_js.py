@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan, show
-from app.model.moved_by_hand import moved_plan
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.moved_by_hand import moved_plan
 from app.model.paths import ASSETS
 from app.outputs.site.stays import stays_data
 from app.outputs.site.tasks import task_data

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan, show
 from app.jobs.desk import Desk
 from app.jobs.handlers.sweep import make_plan
-from app.model.displayed_plan import DisplayedPlan, show
 from app.model.options import options
 from app.model.state import ProblemFields
 from app.outputs.scripts import as_python, plan_as_python

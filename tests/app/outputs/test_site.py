@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.outputs.site.ahead import Ahead
 from app.outputs.site.cells import Ids, SiteAsked, cells_of
 from app.outputs.site.folder import LIST, SiteFolder

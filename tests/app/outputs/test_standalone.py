@@ -16,7 +16,7 @@ from bokeh.io.doc import _PATCHED_CURDOCS, curdoc, patch_curdoc
 from bokeh.model.util import collect_models
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from app.outputs.site.reasons import reasons
 from app.outputs.standalone import PageLook, page_html, seen_of, write_html
 from app.outputs.standalone.dressing import recolouring

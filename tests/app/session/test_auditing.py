@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 import pytest
 
 import planners as sp
+from app.display.compare import MOVED, differences, totals
 from app.kinds.registry import kind_of
-from app.model.compare import MOVED, differences, totals
-from app.model.url import from_query, to_query
+from app.links.url import from_query, to_query
 from app.session.session import Session
 from app.views.panels.audit_bar import AuditBar, verdict_html
 from app.views.panels.comparing import compare_rows

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.desk import Desk
 from app.jobs.handlers.blaming import run_blame
 from app.jobs.protocol import Request, read_line
-from app.model.displayed_plan import DisplayedPlan
 from app.session.session import Session
 from app.views.panels.peak_panel import PeakPanel, blame_rows
 from tests.app.session.test_session import settle

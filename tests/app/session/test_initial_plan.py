@@ -8,8 +8,8 @@ import pytest
 
 import planners as sp
 from app.captions.verdict import verdict
+from app.display.displayed_plan import DisplayedPlan, show
 from app.kinds.registry import kind_of
-from app.model.displayed_plan import DisplayedPlan, show
 from app.model.paths import ASSETS
 from app.model.state import problem_with
 

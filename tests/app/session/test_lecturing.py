@@ -7,7 +7,7 @@ import json
 from param.parameterized import discard_events
 
 import planners as sp
-from app.model.lecture import Item, Lecture
+from app.links.lecture import Item, Lecture
 from app.model.state import problem_with
 from app.outputs.handout import handout_html
 from app.session.initial_plan import first_shown

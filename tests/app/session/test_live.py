@@ -10,10 +10,10 @@ import param
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan, show
 from app.jobs.homes import home_of
 from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
-from app.model.displayed_plan import DisplayedPlan, show
 from app.model.options import FUSION
 from app.model.sizes import format_exact
 from app.session.live import AGAIN

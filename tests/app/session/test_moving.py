@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.model.displayed_plan import DisplayedPlan
-from app.model.moved_by_hand import fixed_stays, free_places, in_the_way, why_fixed
+from app.display.displayed_plan import DisplayedPlan
+from app.display.moved_by_hand import fixed_stays, free_places, in_the_way, why_fixed
 from app.page import press
 from app.session.session import Session
 from app.views.memory.moved_by_hand import HandBar, refused_columns, stay_rows

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import WorkerPool
-from app.model.displayed_plan import DisplayedPlan
 from app.model.state import ProblemFields
 from app.outputs.export import FILES, lifetimes_csv, written
 from app.outputs.export_panel import ExportPanel

@@ -9,14 +9,14 @@ from urllib.parse import parse_qsl
 import pytest
 
 import planners as sp
+from app.display.compare import totals
 from app.jobs.desk import Desk
 from app.jobs.handlers.streaming import resized, run_fronts, run_resolutions
 from app.jobs.protocol import Answer, Request, read_line
-from app.model.compare import totals
+from app.links.url import from_query, problem_of, to_query
 from app.model.options import options, series, why_not
 from app.model.staircase import staircase
 from app.model.state import ProblemFields
-from app.model.url import from_query, problem_of, to_query
 from app.outputs.scripts import as_python
 from app.session.session import Session
 from app.session.streams import RESOLUTIONS, key_of

@@ -6,12 +6,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from app.display.displayed_plan import DisplayedPlan
 from app.explorer import Explorer
 from app.kinds.registry import step_story
-from app.model.displayed_plan import DisplayedPlan
+from app.links.url import from_query, to_query
 from app.model.presenter import LAYOUTS, USUAL, layout_of
 from app.model.state import tensor_selection
-from app.model.url import from_query, to_query
 from app.page import press
 from app.session.initial_plan import first_shown
 from app.session.session import Session

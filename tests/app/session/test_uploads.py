@@ -19,9 +19,9 @@ import planners as sp
 from app.captions.notes import assumptions
 from app.jobs.files import plain_name
 from app.jobs.protocol import Request
+from app.links.url import from_query, to_query
 from app.model import upload_store
 from app.model.upload_store import kind_of, there
-from app.model.url import from_query, to_query
 from app.outputs.standalone import write_html
 from app.session.session import Session
 from app.views.panels.cards import badge

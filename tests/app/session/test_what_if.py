@@ -7,20 +7,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from app.model.constraints import (
-    KNOWN,
-    added,
-    asked,
-    kind_of,
-    names_of,
-    offers,
-    picked_wish,
-    why_not_asked,
-)
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
+from app.display.wish_offers import offers
+from app.links.url import from_query, to_query
 from app.model.options import options, why_not
 from app.model.state import Look, ProblemFields
-from app.model.url import from_query, to_query
+from app.model.wishes import KNOWN, added, asked, kind_of, names_of, picked_wish, why_not_asked
 from app.page import press
 from app.session.session import Session
 from app.views.dag.bars import Message

@@ -11,12 +11,8 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.explorer import Explorer
-from app.jobs.pool import WorkerPool
-from app.kinds.map_rows import row_of
-from app.kinds.strips import Strips
-from app.model.aligning import Warp, rising, warp
-from app.model.compare import (
+from app.display.aligning import Warp, rising, warp
+from app.display.compare import (
     CUT,
     KINDS,
     MOVED,
@@ -31,7 +27,11 @@ from app.model.compare import (
     operator_kinds,
     reordered,
 )
-from app.model.displayed_plan import DisplayedPlan, show
+from app.display.displayed_plan import DisplayedPlan, show
+from app.explorer import Explorer
+from app.jobs.pool import WorkerPool
+from app.kinds.map_rows import row_of
+from app.kinds.strips import Strips
 from app.model.state import ProblemFields
 from app.outputs.tables import differences_csv
 from app.session.pinning import MOST, fields_of_plan, name_of, unlike

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from bokeh.models import Range1d
 
+from app.display.detail import Sight
+from app.display.displayed_plan import DisplayedPlan
 from app.kinds.map_rows import MapRows
 from app.kinds.rows_in_sight import MERGED, RowsInSight
-from app.model.detail import Sight
-from app.model.displayed_plan import DisplayedPlan
 from app.views.memory.address_map import AddressMap
 from app.views.memory.map_columns import COLUMNS
 from app.views.memory.occupancy import Occupancy

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan, show
 from app.explorer import Explorer
 from app.kinds.map_rows import MapRows
-from app.model.displayed_plan import DisplayedPlan, show
 from app.model.glossary import plain
 from app.model.state import group_selection, operator_selection
 from app.session.live import group_of

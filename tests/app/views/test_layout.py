@@ -11,8 +11,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model.blocks import BlockTree
-from app.model.displayed_plan import DisplayedPlan
+from app.display.blocks import BlockTree
+from app.display.displayed_plan import DisplayedPlan
 from app.views.dag.layout import BETWEEN, Edge, GraphDrawing, layers, layout, parts
 from app.views.dag.scene import HEIGHT
 

@@ -16,9 +16,10 @@ import pytest
 from param.parameterized import discard_events
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.handlers.sweep import front_of, full_rate_s, point
 from app.jobs.pool import WorkerPool
-from app.model.displayed_plan import DisplayedPlan
+from app.links.url import from_query, to_query
 from app.model.machines import ON_MACHINE
 from app.model.options import series
 from app.model.pareto import (
@@ -39,7 +40,6 @@ from app.model.pareto import (
 )
 from app.model.staircase import staircase
 from app.model.state import Look
-from app.model.url import from_query, to_query
 from app.session.session import Session
 from app.session.sweep_lines import (
     SWEPT,

@@ -8,9 +8,9 @@ import pytest
 
 from app.captions.notes import infeasible_story
 from app.captions.why import next_use
+from app.display.displayed_plan import DisplayedPlan, holes, local_maxima
 from app.kinds.map_rows import MapRows, map_marks
 from app.kinds.registry import step_story
-from app.model.displayed_plan import DisplayedPlan, holes, local_maxima
 from app.model.state import Look, moved, selected_operators, selected_tensors
 from app.views.panels.tables import live_rows, live_title
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan, show
+from app.display.displayed_plan import DisplayedPlan, show
 from app.views.fronts.tried_rows import tried_rows
 from app.views.panels.cards import badge, proof_text, scope
 from app.views.panels.tables import detail_rows

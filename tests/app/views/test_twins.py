@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import planners as sp
-from app.model.blocks import BlockNode
-from app.model.displayed_plan import DisplayedPlan
+from app.display.blocks import BlockNode
+from app.display.displayed_plan import DisplayedPlan
 from app.views.dag.scene import scene
 from app.views.dag.twins import _letter, signature, twin_letters, twin_words
 

@@ -14,11 +14,11 @@ import panel as pn
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan, show
 from app.explorer import Explorer
 from app.kinds.bars_of_time import interval_columns, stall_columns
 from app.kinds.map_rows import MapRows
 from app.kinds.registry import step_story
-from app.model.displayed_plan import DisplayedPlan, show
 from app.model.glossary import plain
 from app.model.option_keys import offered, type_of
 from app.model.options import OBJECTIVE

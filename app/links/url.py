@@ -12,13 +12,13 @@ from urllib.parse import urlencode
 import param
 
 import planners as sp
-from app.model import links_v1
-from app.model.blocks_text import blocks_named, blocks_text
+from app.links import links_v1
+from app.links.blocks_text import blocks_named, blocks_text
+from app.links.plain_links import as_written_today, of_the_page
 from app.model.machines import fields_text, numbers_in
 from app.model.near_names import nearest
 from app.model.option_keys import spec_of, type_of, unusual
 from app.model.options import BREAKS, SOLVER, WISHES, solver_names, weights_in
-from app.model.plain_links import as_written_today, of_the_page
 from app.model.presenter import USUAL
 from app.model.sizes import format_exact, plain_shape
 from app.model.state import FIELDS, WIDTHS, Look, ProblemFields, Work, problem_with

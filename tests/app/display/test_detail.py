@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.model.detail import Boxes, Detail, Sight, detailed
+from app.display.detail import Boxes, Detail, Sight, detailed
 
 KINDS = 4
 

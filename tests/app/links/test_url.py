@@ -13,12 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from app.model.blocks_text import blocks_named, blocks_text
-from app.model.option_keys import spec_of, type_of, unusual
-from app.model.options import SOLVER, solver_names
-from app.model.sizes import format_exact, plain_shape
-from app.model.state import Look, ProblemFields, Work
-from app.model.url import (
+from app.links.blocks_text import blocks_named, blocks_text
+from app.links.url import (
     CHOICES,
     LONGEST,
     OF_THE_MOMENT,
@@ -30,6 +26,10 @@ from app.model.url import (
     problem_of,
     to_query,
 )
+from app.model.option_keys import spec_of, type_of, unusual
+from app.model.options import SOLVER, solver_names
+from app.model.sizes import format_exact, plain_shape
+from app.model.state import Look, ProblemFields, Work
 from app.outputs.scripts import as_python
 from app.session.initial_plan import first_shown
 from app.session.pinning import PinnedPlan

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.model.blocks import BlockTree
-from app.model.repeats import Repetition, called_apart, repeat_in
+from app.display.blocks import BlockTree
+from app.display.repeats import Repetition, called_apart, repeat_in
 
 CALL = [("up.conv", "conv"), ("up.gate", "mul"), ("", "cat"), ("up.conv", "conv"), ("", "add")]
 

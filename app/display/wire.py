@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import planners as sp
-from app.model.columns_text import columns_read, columns_text
-from app.model.displayed_plan import DisplayedPlan
+from app.display.columns_text import columns_read, columns_text
+from app.display.displayed_plan import DisplayedPlan
 from app.model.packing import unpacked
 from planners.simulator.records.interval_columns import (
     HeldIntervals,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import planners as sp
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 from planners.core.units import format_bytes
 from planners.fusion.explain import FusedGroup
 from planners.fusion.tile.axes import Axes

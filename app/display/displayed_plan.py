@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 import planners as sp
-from app.model.blocks import BlockTree
-from app.model.display_instructions import DrawnInstructions
+from app.display.blocks import BlockTree
+from app.display.display_instructions import DrawnInstructions
+from app.display.peak_instant import fullest, stop_of
+from app.display.pool import PoolRuns, pool_of
+from app.display.program_facts import ProgramFacts, facts_of
+from app.display.repeats import called_apart
+from app.display.stream import Stream, stream_of
+from app.display.stretches import RunStretch, stretches_of
+from app.display.waits import Stage, stages_of
 from app.model.packing import packed, unpacked
-from app.model.peak_instant import fullest, stop_of
-from app.model.pool import PoolRuns, pool_of
-from app.model.program_facts import ProgramFacts, facts_of
-from app.model.repeats import called_apart
-from app.model.stream import Stream, stream_of
-from app.model.stretches import RunStretch, stretches_of
-from app.model.waits import Stage, stages_of
 from planners.core.program import Instruction
 from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
@@ -39,7 +39,7 @@ WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn a
 class DisplayedPlan:
     """A checked plan, the report of the check, and its times; `packed` is the plan's JSON text.
 
-    The program may have been shortened for drawing (`app.model.wire`): to save it, save the text.
+    The program may have been shortened for drawing (`app.display.wire`): to save it, save the text.
     """
 
     plan: sp.Plan

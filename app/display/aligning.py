@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 
 Pair = tuple[float, float]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.model.lecture import (
+from app.links.lecture import (
     FORMAT,
     MOST_BYTES,
     MOST_ITEMS,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.model.displayed_plan import DisplayedPlan
-from app.model.stream import ShownRegion
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import ShownRegion
 from planners.core.units import format_bytes
 
 

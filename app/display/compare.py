@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import planners as sp
-from app.model.aligning import Warp, rising, spans_of, warp
-from app.model.displayed_plan import DisplayedPlan
+from app.display.aligning import Warp, rising, spans_of, warp
+from app.display.displayed_plan import DisplayedPlan
+from app.display.stream import Stream
 from app.model.options import that_count, usual
-from app.model.stream import Stream
 from planners.audits.shown import is_allocation
 
 SPILLED_HERE, SPILLED_THERE = "spilled here only", "spilled in the pinned only"
@@ -65,7 +65,7 @@ def differences(
 ) -> list[Difference]:
     """Tensors that differ, those first whose traffic differs most.
 
-    `by` says which steps of the two belong together (`app.model.aligning.ALIGNED`).
+    `by` says which steps of the two belong together (`app.display.aligning.ALIGNED`).
     """
     both = stays(here, there, by)
     kinds: dict[str, set[str]] = {}

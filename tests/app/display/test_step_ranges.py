@@ -11,9 +11,9 @@ from bokeh.events import SelectionGeometry
 from bokeh.plotting import figure
 
 import planners as sp
-from app.model.aligning import Warp
-from app.model.displayed_plan import DisplayedPlan, show
-from app.model.step_ranges import StepRange, between, facts_in, range_of
+from app.display.aligning import Warp
+from app.display.displayed_plan import DisplayedPlan, show
+from app.display.step_ranges import StepRange, between, facts_in, range_of
 from app.views.panels.tables import detail_rows
 from app.views.time.step_range import RangeMarks
 from app.widgets.palette import LIGHT

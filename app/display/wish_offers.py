@@ -1,29 +1,15 @@
-"""Wishes as the page has them: texts, which planner supports them, what a selection allows.
-
-The texts are the library's (`planners.constraints.language`). Pure functions; no Panel here.
-"""
+"""Which wishes a selection in the plan on screen allows, as buttons. No Panel here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from app.model.state import TENSOR, ProblemFields, selected_operators
+from app.display.displayed_plan import DisplayedPlan
+from app.model.state import TENSOR, selected_operators
+from app.model.wishes import KNOWN, kind_of, names_of
 from planners.core.weights import COUNTED, weights_of
 
-if TYPE_CHECKING:
-    from app.model.displayed_plan import DisplayedPlan
-
-KNOWN: Mapping[str, tuple[str, ...]] = {
-    "cosma": ("keep", "spill", "before"),
-    "fusion": ("fuse", "split", "keep", "spill"),
-    "joined": ("keep", "spill", "fuse", "split"),
-}
-"""The kinds of wishes that each planner supports; planners not listed support none."""
-
-MARKS: Mapping[str, str] = {"keep": "⚓", "spill": "⏏", "before": "≺", "fuse": "∪", "split": "∥"}
-TITLES: Mapping[str, str] = {"cosma": "COSMA", "fusion": "Optimus", "joined": "joined"}
 NEIGHBOURS = 3
 WISH, DROP, PICK, BREAK = "wish ", "drop ", "pick ", "break "
 """What the keys of offers begin with: what follows is a wish, or a kind and an operator."""
@@ -37,50 +23,6 @@ class WishOffer:
     key: str
     about: str = ""
     on: bool = False
-
-
-def kind_of(text: str) -> str:
-    """The kind of a wish, by its text; of a text that is no wish, its first word."""
-    words = text.split()
-    if len(words) == 3 and words[1] == "before":
-        return "before"
-    return words[0] if words else ""
-
-
-def names_of(text: str) -> tuple[str, ...]:
-    """The tensor or the operators that a wish names."""
-    words = text.split()
-    return (words[0], words[2]) if kind_of(text) == "before" else tuple(words[1:])
-
-
-def asked(problem: ProblemFields) -> list[str]:
-    """The wishes that the chosen planner is asked to respect."""
-    known = KNOWN.get(problem.planner, ())
-    return [text for text in problem.wishes if kind_of(text) in known]
-
-
-def added(wishes: Iterable[str], text: str) -> list[str]:
-    """The wishes with one more, without those that contradict it."""
-    return [*(other for other in wishes if not _against(other, text)), text]
-
-
-def _against(one: str, other: str) -> bool:
-    """Whether two wishes are the same, or about the same thing and cannot both be satisfied."""
-    kinds, names = {kind_of(one), kind_of(other)}, (names_of(one), names_of(other))
-    if kinds <= {"keep", "spill"}:
-        return names[0] == names[1]
-    same = set(names[0]) == set(names[1])
-    return same and (kinds == {"before"} or kinds <= {"fuse", "split"})
-
-
-def why_not_asked(text: str, planner: str) -> str:
-    """Why a wish is not sent to a planner; empty where it is."""
-    known = KNOWN.get(planner, ())
-    if kind_of(text) in known:
-        return ""
-    who = [TITLES[name] for name, kinds in KNOWN.items() if kind_of(text) in kinds]
-    does = "does" if len(who) == 1 else "do"
-    return f"{planner} knows no such wish" + (f"; {' and '.join(who)} {does}" if who else "")
 
 
 def wished_tensor(shown: DisplayedPlan, selection: str) -> str:
@@ -164,21 +106,3 @@ def _toggle(label: str, text: str, about: str, wishes: Sequence[str]) -> WishOff
     return WishOffer(
         label, (DROP if on else WISH) + text, "tap to wish it no more" if on else about, on
     )
-
-
-def picked_wish(kind: str, first: str, second: str) -> str:
-    """The wish about the operator of the first button and the one that was tapped afterwards."""
-    if kind == "after":
-        return f"{second} before {first}"
-    return f"{first} before {second}" if kind == "before" else f"{kind} {first} {second}"
-
-
-def picking_text(picking: Mapping[str, Any]) -> str:
-    """What is to be tapped next."""
-    words = {
-        "before": "Tap the operator before which {} is to run.",
-        "after": "Tap the operator after which {} is to run.",
-        "fuse": "Tap the operator with which {} is to be fused.",
-        "split": "Tap the operator from which {} is to be split.",
-    }
-    return words[picking["kind"]].format(picking["operator"]) + " Escape gives up."

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.explorer import Explorer
-from app.model.compare import (
+from app.display.compare import (
     ONLY_HERE,
     ONLY_THERE,
     SPILLED_HERE,
@@ -16,8 +15,9 @@ from app.model.compare import (
     differences,
     stay_kinds,
 )
-from app.model.compare import totals as add_up
-from app.model.displayed_plan import DisplayedPlan, show
+from app.display.compare import totals as add_up
+from app.display.displayed_plan import DisplayedPlan, show
+from app.explorer import Explorer
 from app.page import press
 from app.session.session import Session
 from app.views.memory.outlines import outline_columns

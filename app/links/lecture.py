@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import planners as sp
-from app.model.url import LONGEST
+from app.links.url import LONGEST
 
 FORMAT = "spillway-lecture"
 VERSION = 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import planners as sp
-from app.model.stream import RING_NAMES, Kind, Stream
+from app.display.stream import RING_NAMES, Kind, Stream
 from app.model.units import seconds_text
 from planners.core.units import format_bytes
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from app.model.moved_by_hand import (
+from app.display.moved_by_hand import (
     address_of,
     free_places,
     in_the_way,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.model.displayed_plan import DisplayedPlan
+from app.display.displayed_plan import DisplayedPlan
 
 
 def file_stem(shown: DisplayedPlan) -> str:
