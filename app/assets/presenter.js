@@ -62,10 +62,11 @@ function hide(view, two) {  // what a hall has no room for; an axis of what it w
     if (of(['address-map'])) change(model.below[0], { visible: two });
   }
 }
-const seenIn = (view) => figuresIn(view).filter(({ model }) => model.visible);
+const seenIn = (view) => figuresIn(view).filter(({ model, el }) => model.visible && el.offsetParent);
 const wanted = (model) => (before.get(model) || {}).height ?? model.height ?? 200;
 function headOf(view, host) {  // pixels of what is not a figure
-  const inner = [...host.shadowRoot.children].reduce((most, node) =>
+  const inFlow = (node) => getComputedStyle(node).position !== 'absolute';  // no button to scroll
+  const inner = [...host.shadowRoot.children].filter(inFlow).reduce((most, node) =>
     Math.max(most, node.getBoundingClientRect().bottom), 0) - host.getBoundingClientRect().top;
   return inner - rowsOf(view).reduce((sum, row) => sum + row.height, 0);
 }
