@@ -25,7 +25,7 @@ from app.outputs.export_panel import ExportPanel
 from app.outputs.lecture_window import lecture_window
 from app.outputs.scripts import as_python
 from app.server.sessions import when_wanted
-from app.session.initial_plan import first_fields
+from app.session.initial_plan import first_fields, first_picture
 from app.session.session import Session
 from app.views.fronts.pareto_bar import compare_planners
 from app.views.panels.controls import Controls
@@ -33,11 +33,12 @@ from app.views.panels.drop_anywhere import drop_anywhere
 from app.views.panels.presenter import CSS as PRESENTER
 from app.views.panels.presenter import presenter
 from app.views.panels.tour import tour_view
-from app.widgets.accessibility import Accessibility, head_variables
+from app.widgets.accessibility import Accessibility
 from app.widgets.connection import Connection
 from app.widgets.copy_link import CopyLink
 from app.widgets.deferred import seen
 from app.widgets.lazy_visible import near
+from app.widgets.page_head import head_variables
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
@@ -157,6 +158,8 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
         busy_indicator=None,
     )
     page._render_variables.update(head_variables())
+    if begin is None and not (pn.state.session_args or {}).keys() - {"theme"}:
+        page._render_variables["first_picture"] = first_picture()
     whole: list[Any] = [page]
     pn.state.on_session_destroyed(lambda _context: _end(whole))
     when_wanted(lambda: whole.extend(_fill(page, theme, begin or _open_link)))

@@ -3,16 +3,20 @@
     python benchmarks/pictures.py after [--checkout OTHER] [--only first,fusion]
     python benchmarks/pictures.py after --beside before
     python benchmarks/pictures.py docs --docs
+    python benchmarks/pictures.py app/assets --first
 
 Each state of `STATES` is opened in Chromium with a server of its own, of this checkout or of
 another, and kept as `after/STATE-THEME-SIZE.png`. `--beside` takes none: of two folders it makes
-sheets, what a state was above what it is, in every size. `--docs` writes those of README and docs.
+sheets, what a state was above what it is, in every size. `--docs` writes those of README and docs,
+`--first` what a page without a link shows until its plan is there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -162,6 +166,23 @@ def take_docs(folder: Path, checkout: Path) -> None:
             page.close()
 
 
+def take_first(folder: Path, checkout: Path) -> None:
+    """Write the sentence on the first plan and a still picture of it, as the browser keeps them."""
+    with Server(root=checkout) as server, chromium() as context:
+        page = context.new_page()
+        page.set_viewport_size({"width": 1280, "height": 720})
+        open_state(page, server.address, State("first", ""), "default")
+        page.evaluate("window.dispatchEvent(new Event('pagehide'))")
+        last = json.loads(page.evaluate("localStorage.getItem('spillway-last')"))
+    drawn = Image.open(BytesIO(b64decode(last["picture"].split(",")[1]))).convert("RGBA")
+    white, packed = Image.new("RGBA", drawn.size, "white"), BytesIO()
+    small = Image.alpha_composite(white, drawn).convert("RGB").reduce(2)
+    small.save(packed, "WEBP", quality=40, method=6)
+    picture = f"data:image/webp;base64,{b64encode(packed.getvalue()).decode()}"
+    kept = {"words": last["words"], "picture": picture}
+    (folder / "first_picture.json").write_text(json.dumps(kept), encoding="utf-8")
+
+
 def take(folder: Path, checkout: Path, only: set[str]) -> int:
     """Keep pictures of all states, and say which could not be reached."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -212,7 +233,11 @@ def main() -> int:
     ask.add_argument("--only", default="", help="names of states, comma separated")
     ask.add_argument("--beside", type=Path, help="another folder, of what was before")
     ask.add_argument("--docs", action="store_true", help="the pictures that the docs show")
+    ask.add_argument("--first", action="store_true", help="the picture that a first page shows")
     asked = ask.parse_args()
+    if asked.first:
+        take_first(asked.folder, asked.checkout.resolve())
+        return 0
     if asked.docs:
         take_docs(asked.folder, asked.checkout.resolve())
         return 0

@@ -19,8 +19,8 @@
     root.dataset.theme = dark ? 'dark' : 'default';
     for (const button of document.querySelectorAll('#theme-button'))
       button.setAttribute('aria-pressed', String(dark));
-    for (const link of document.querySelectorAll('link[href*="/theme/"]'))
-      link.href = link.href.replace(/(default|dark)\.css/, dark ? 'dark.css' : 'default.css');
+    for (const style of document.querySelectorAll('[data-theme-of=dark]'))
+      style.media = dark ? 'all' : 'not all';
     document.dispatchEvent(new CustomEvent('spillway-theme', { detail: { dark } }));
   };
   turn(asked ? given === 'dark' : system.matches);

@@ -1,4 +1,5 @@
-// Until the views are there: a still picture of the plan that this browser has seen last.
+// Until the views are there: a still picture of the plan that this browser has seen last, else, on a
+// page without a link, of the one that comes.
 (() => {
   const KEY = 'spillway-last', LONGEST = 500000;  // characters of what is kept
   const main = document.getElementById('main'), root = document.documentElement;
@@ -14,11 +15,14 @@
       return null;  // nothing may be kept here, or it is of another version
     }
   }
-  const box = part('div', { className: 'coming' }), last = kept();
+  const first = document.getElementById('first-picture'), last = kept();
+  const still = first ? JSON.parse(first.textContent) : last;
+  const box = part('div', { className: first ? 'coming first' : 'coming' });
   box.setAttribute('role', 'status');
-  box.append(part('p', { textContent: last
-    ? `The page is on its way. Last seen here: ${last.words}` : 'The page is on its way …' }));
-  if (last) box.append(part('img', { src: last.picture, alt: '' }));
+  if (first) box.append(part('p', { className: 'verdict-ahead', textContent: still.words }));
+  box.append(part('p', { textContent: first ? 'A still picture of it: the page is on its way …'
+    : last ? `The page is on its way. Last seen here: ${last.words}` : 'The page is on its way …' }));
+  if (still) box.append(part('img', { src: still.picture, alt: '' }));
   main.prepend(box);
   document.addEventListener('spillway-step', ({ detail }) => { if (detail.now) box.remove(); });
 

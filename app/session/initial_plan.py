@@ -15,6 +15,7 @@ from app.model.paths import ASSETS
 from app.model.state import problem_with
 
 FILE = ASSETS / "initial_plan.json"
+PICTURE = ASSETS / "first_picture.json"
 PLAN_S = 90
 
 
@@ -34,6 +35,13 @@ def first_shown() -> DisplayedPlan:
 def first_fields() -> dict[str, Any]:
     """The fields of the first problem that are not the usual ones."""
     return dict(stored_first()["problem"])
+
+
+@cache
+def first_picture() -> str:
+    """The sentence on the first plan and a still picture of it, as JSON: what a page without a link
+    shows until the plan is there. `benchmarks/pictures.py --first` makes it."""
+    return PICTURE.read_text(encoding="utf-8")
 
 
 def make(fields: dict[str, Any]) -> dict[str, Any]:

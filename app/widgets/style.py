@@ -46,6 +46,11 @@ body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); 
 .coming {{ color: var(--sw-faint); font: 14px/1.4 var(--sw-font); }}
 .coming p {{ margin: 60px 10px 120px; }}
 .coming img {{ width: 72%; opacity: .4; filter: grayscale(1); }}
+.coming .verdict-ahead {{ margin: 72px 10px 0; color: var(--sw-text); font-weight: 650; }}
+.coming .verdict-ahead + p {{ margin-top: 4px; }}
+.coming.first p + p {{ margin-bottom: 60px; }}
+.coming.first img {{ opacity: .7; filter: none; }}
+[data-theme=dark] .coming.first img {{ filter: invert(.9) hue-rotate(180deg); }}
 #content {{ flex: 1 1 0; min-height: 0; height: auto; }}
 #content, #main, #sidebar {{ box-sizing: border-box; }}
 #main, #sidebar {{ height: 100%; }}

@@ -196,6 +196,22 @@ def test_a_theme_that_there_is_not_is_the_usual_one(browser: Browser, server: st
     assert found == {"light": False, "x": False, "dark": True}
 
 
+def test_a_plan_is_seen_before_anything_is_asked_for(browser: Browser, server: str) -> None:
+    page = browser.new_page()
+    page.route(lambda address: not re.search(r"/main(\?|$)", address), lambda one: one.abort())
+    page.goto(server)
+    ahead = page.locator(".coming.first")
+    expect(ahead).to_contain_text("mobilenet_v2 needs 1.437 MiB done naively. In 256 KiB it still")
+    expect(ahead).to_contain_text("A still picture of it")
+    assert ahead.locator("img").evaluate("image => image.naturalWidth") > 300
+    assert page.evaluate("getComputedStyle(document.querySelector('#header')).display") == "flex"
+    for link in (f"{server}{SMALL}", f"{server}?theme=dark"):
+        page.goto(link)
+        expect(page.locator(".coming")).to_contain_text("is on its way")
+        expect(page.locator(".coming.first")).to_have_count(int("theme" in link))
+    page.close()
+
+
 def test_nobody_is_let_into_a_session_by_its_name(server: str) -> None:
     with pytest.raises(HTTPError) as refused:
         urlopen(f"{server}?bokeh-session-id=anything", timeout=20)

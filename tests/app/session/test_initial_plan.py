@@ -12,6 +12,7 @@ from app.display.displayed_plan import DisplayedPlan, show
 from app.kinds.registry import kind_of
 from app.model.paths import ASSETS
 from app.model.state import problem_with
+from app.session.initial_plan import first_picture
 
 STORED = json.loads((ASSETS / "initial_plan.json").read_text("utf-8"))
 
@@ -37,6 +38,15 @@ def test_memory_decides_there_and_the_verdict_says_so(stored: DisplayedPlan) -> 
     )
     floor_share = stored.trace.makespan_s
     assert f"at most {round(100 * (floor_share / floor(stored) - 1))}% slower than" in words
+
+
+def test_what_a_page_shows_until_then_says_the_same(stored: DisplayedPlan) -> None:
+    """Where this fails: python benchmarks/pictures.py app/assets --first."""
+    ahead = json.loads(first_picture())
+    manner = kind_of(stored).manner_of(stored)
+    assert ahead["words"] == verdict(stored, STORED["budgets"], manner)
+    assert ahead["picture"].startswith("data:image/webp;base64,")
+    assert len(first_picture()) < 20_000
 
 
 def floor(shown: DisplayedPlan) -> float:
