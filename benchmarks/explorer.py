@@ -8,9 +8,9 @@ bytes, models; beside a bare page and, with `--before ROOT`, beside another chec
 `paint` (first paint of a warm server, beside that of a bare page with one plot), `visitors`
 (what a page costs the server), `moves` (cursor and selection), `steps` (arrow keys through a plan
 of each planner and taps on its rows, with and without the server), `budgets` (from a typed budget
-to its plan, by planner), `sessions` (20 visitors at once), `memory` (the server after 50 plans of
-one visitor), `detail` (views of 20,000 rectangles, 5,000 operators and a long program, dragged and
-zoomed).
+to its plan, by planner), `sessions` (20 visitors at once), `fifty` (a class in one moment),
+`memory` (the server after 50 plans of one visitor), `detail` (views of 20,000 rectangles, 5,000
+operators and a long program, dragged and zoomed).
 Each figure is the median over repeats, with the worst. Chromium draws without a GPU; what else the
 machine does counts too, so each row names its load. The server begins with an empty cache: "planned
 before" is what it has planned itself. Prints Markdown, and writes JSON where a file is named.
@@ -254,6 +254,43 @@ def sessions(bench: Bench) -> None:
         bench.add("sessions", f"{count} visitors: {name}", values, "" if name == "errors" else "ms")
 
 
+def fifty(bench: Bench) -> None:
+    """A class that opens the page in one moment, here and before in turn: until the last sees a
+    plan, be it a still picture, and until the last has one that answers.
+
+    These visitors have no window: their browsers' work is on other machines."""
+    count = 16 if bench.quick else 50
+    with ExitStack() as stack:
+        servers = {"now": bench.server}
+        if bench.before:
+            servers["before"] = stack.enter_context(Server(root=bench.before))
+        for server in servers.values():
+            asyncio.run(at_once(server.address, 2))
+        found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in servers}
+        for _ in range(bench.repeats(3)):
+            for name, server in servers.items():
+                found[name].append(asyncio.run(at_once(server.address, count)))
+    for name, pairs in found.items():
+        bench.add(
+            "fifty", f"{count} visitors, {name}: the last sees a plan", [s for s, _ in pairs], "s"
+        )
+        bench.add(
+            "fifty", f"{count} visitors, {name}: the last may act", [a for _, a in pairs], "s"
+        )
+
+
+async def at_once(address: str, count: int) -> tuple[float, float, float]:
+    """Seconds until the last of some visitors sees a plan, and until the last may act; how many
+    pages never came."""
+    visitors = [Visitor(address) for _ in range(count)]
+    answers = await asyncio.gather(*(v.open() for v in visitors), return_exceptions=True)
+    came = [(v, act) for v, act in zip(visitors, answers, strict=True) if isinstance(act, float)]
+    for visitor in visitors:
+        visitor.close()
+    seen = [visitor.text_s if visitor.sees_plan else act for visitor, act in came]
+    return max(seen), max(act for _, act in came), float(count - len(came))
+
+
 async def crowd(address: str, count: int) -> dict[str, list[float]]:
     """What each of some visitors waits for; an error is an answer that did not come."""
     visitors = [Visitor(address) for _ in range(count)]
@@ -346,7 +383,7 @@ def driven(bench: Bench, screen: Screen, name: str) -> None:
     bench.add("detail", f"{name}: →, all views", press)
 
 
-EVERY = (costs, paint, visitors, moves, steps, budgets, sessions, memory, detail)
+EVERY = (costs, paint, visitors, moves, steps, budgets, sessions, fifty, memory, detail)
 PARTS = {part.__name__: part for part in EVERY}
 
 

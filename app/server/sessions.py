@@ -29,10 +29,14 @@ from app.server.refusals import Refusal, answer
 
 PATIENCE_S = 2.0
 """Seconds in which a page's browser is expected, and what is on the page is made before it asks."""
-BETWEEN_S = 0.01
+BETWEEN_S, CALM, MOST_BETWEEN_S = 0.01, 3, 1.0
+"""Between two pages: what is slept at a time, how often on time before the server counts as idle,
+and how long at most."""
 AGAIN_S = 60
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+_releasing: set[asyncio.Task[None]] = set()
 
 
 @asynccontextmanager
@@ -45,7 +49,21 @@ async def turn() -> AsyncIterator[None]:
     try:
         yield
     finally:
-        loop.call_later(BETWEEN_S, lock.release)
+        released = loop.create_task(_release(lock))
+        _releasing.add(released)
+        released.add_done_callback(_releasing.discard)
+
+
+async def _release(lock: asyncio.Lock) -> None:
+    """Give the next turn once the server has answered what came meanwhile, a page made included:
+    once it is idle, or after a moment."""
+    loop, idle = asyncio.get_running_loop(), 0
+    until = loop.time() + MOST_BETWEEN_S
+    while idle < CALM and loop.time() < until:
+        slept_from = loop.time()
+        await asyncio.sleep(BETWEEN_S)
+        idle = idle + 1 if loop.time() - slept_from < 2 * BETWEEN_S else 0
+    lock.release()
 
 
 def sessions(server: BokehTornado) -> int:
@@ -112,7 +130,11 @@ def _left(handler: RequestHandler) -> bool:
 
 def when_wanted(make: Callable[[], Any]) -> None:
     """Make what is on a page: in its turn, while its browser loads the scripts, or where the server
-    does not come to it soon, once that browser is there."""
+    does not come to it soon, once that browser is there and has built what it was sent.
+
+    In between, while a browser builds the empty page, Panel drops what is changed on it: it takes
+    the page for one that is still to be sent.
+    """
     context = pn.state.curdoc.session_context if pn.state.curdoc else None
     if context is None:
         make()
@@ -122,10 +144,11 @@ def when_wanted(make: Callable[[], Any]) -> None:
     @with_lock
     async def in_turn() -> None:
         async with turn():
-            if time.monotonic() - asked < PATIENCE_S or _is_there(context):
+            is_late = time.monotonic() - asked >= PATIENCE_S
+            if pn.state.loaded or not (is_late or _is_there(context)):
                 make()
             else:
-                pn.state.onload(make)
+                pn.state.onload(lambda: pn.state.execute(in_turn, schedule=True))
 
     pn.state.execute(in_turn, schedule=True)
 
@@ -133,4 +156,4 @@ def when_wanted(make: Callable[[], Any]) -> None:
 def _is_there(context: Any) -> bool:
     """Whether the browser of this page is connected."""
     session = getattr(context, "session", None)
-    return session is None or session.connection_count > 0
+    return session is not None and session.connection_count > 0

@@ -25,6 +25,9 @@ class Visitor:
     def __init__(self, address: str) -> None:
         self.address = address
         self.received = 0
+        self.text_s, self.sees_plan = 0.0, False  # when the page's text is there, and what it shows
+        self.cursor = self.typed = self.map = ""
+        self._made = asyncio.Event()  # a full server makes a page after it has sent its document
         self._numbers = itertools.count(1)
         self._socket: WebSocketClientConnection | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -35,6 +38,8 @@ class Visitor:
         """Ask for the page and its document; seconds until both are there."""
         began = time.perf_counter()
         page = await AsyncHTTPClient().fetch(self.address, **WAITS)
+        self.text_s = time.perf_counter() - began
+        self.sees_plan = b'id="first-picture"' in page.body
         token = re.search(r'"token":\s*"([^"]+)"', page.body.decode())
         assert token is not None
         self._socket = await websocket_connect(
@@ -48,27 +53,30 @@ class Visitor:
         await acknowledged
         pulled = self._coming(lambda kind, _: kind == "PULL-DOC-REPLY")
         await self._send("PULL-DOC-REQ", {})
-        reply = await pulled
-        seconds = time.perf_counter() - began
-        self._find(json.loads(reply))
+        await pulled
         await self._event({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": READY})
-        return seconds
+        made = asyncio.create_task(self._made.wait())
+        first = asyncio.FIRST_COMPLETED
+        await asyncio.wait({made, self._reading}, timeout=PATIENCE_S, return_when=first)
+        if not self._made.is_set():
+            raise ConnectionError(f"no page came: {self._reading}")
+        return time.perf_counter() - began
 
     def _find(self, document: Any) -> None:
         """The models that a visitor uses and looks at."""
-        self.cursor = self.typed = self.map = ""
         for found in models(document):
             attributes = found.get("attributes", {})
-            classes = attributes.get("css_classes", [])
-            if "pages" in attributes.get("data", {}).get("attributes", {}):
+            data = attributes.get("data") or {}
+            if "pages" in data.get("attributes", {}):
                 self.cursor = found["id"]
-            elif "budget-typed" in classes:
+            elif "budget-typed" in attributes.get("css_classes", []):
                 self.typed = found["id"]
             elif found["name"] == "ColumnDataSource":
-                names = {entry[0] for entry in attributes.get("data", {}).get("entries", [])}
+                names = {entry[0] for entry in data.get("entries", [])}
                 if {"tensor", "story"} <= names:
                     self.map = found["id"]
-        assert all((self.cursor, self.typed, self.map))
+        if self.cursor and self.typed and self.map:
+            self._made.set()
 
     async def step(self, step: int) -> float:
         """Say where the cursor is; seconds until the address has it: views do not wait for that."""
@@ -153,6 +161,8 @@ class Visitor:
             text = await self._read()
             for _ in range(2 * header.get("num_buffers", 0)):
                 await self._read()
+            if not self._made.is_set() and header["msgtype"] in ("PULL-DOC-REPLY", "PATCH-DOC"):
+                self._find(json.loads(text))
             self._heard(header["msgtype"], text)
             reply = self._replies.get(header.get("reqid", ""))
             if reply is not None and not reply.done():

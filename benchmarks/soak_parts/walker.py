@@ -56,6 +56,7 @@ class Walker(Visitor):
 
     def _find(self, document: Any) -> None:
         """Where the server is late, what is on the page comes after the page."""
+        self._made.set()
         self._learn(document)
 
     def _learn(self, data: Any) -> None:

@@ -119,18 +119,47 @@ def test_sessions_that_end_together_let_others_between(
     assert house.inside(lambda: sessions.sessions(house.server._tornado)) == 0
 
 
-@pytest.mark.parametrize("patience_s", [60.0, -1.0])
-def test_what_is_on_a_page_waits_for_somebody_where_the_server_is_late(
-    monkeypatch: pytest.MonkeyPatch, patience_s: float
+@pytest.mark.parametrize(("patience_s", "connected"), [(60.0, 0), (-1.0, 0), (60.0, 1), (-1.0, 1)])
+def test_what_is_on_a_page_waits_for_a_browser_that_is_late_or_builds_the_page(
+    monkeypatch: pytest.MonkeyPatch, patience_s: float, connected: int
 ) -> None:
+    """What changes between a document that was sent and the word that it was built, Panel drops."""
     monkeypatch.setattr(sessions, "PATIENCE_S", patience_s)
     document, context, made = Document(), Mock(), list[int]()
-    context.session.connection_count = 0
+    context.session.connection_count = connected
     document._session_context = lambda: context
+
+    def go_on() -> None:
+        for tick in [c for c in document.session_callbacks if isinstance(c, NextTickCallback)]:
+            if awaited := tick.callback():
+                asyncio.run(awaited)
+
     with set_curdoc(document):
         sessions.when_wanted(lambda: made.append(1))
-        for tick in [c for c in document.session_callbacks if isinstance(c, NextTickCallback)]:
-            asyncio.run(tick.callback())
-        assert bool(made) == (patience_s > 0)
+        go_on()
+        assert bool(made) == (patience_s > 0 and not connected)
         pn.state._schedule_on_load(document, None)  # what the browser asks for
+        go_on()
     assert made == [1]
+
+
+def test_the_next_turn_comes_when_what_follows_from_the_last_is_done() -> None:
+    """Else all who come together get their pages with the last of them."""
+    order: list[str] = []
+
+    async def both() -> None:
+        loop = asyncio.get_running_loop()
+
+        def follow(many: int) -> None:
+            time.sleep(0.03)  # a page that is written, a message that is taken
+            order.append("follows")
+            if many > 1:
+                loop.call_soon(follow, many - 1)
+
+        async with sessions.turn():
+            loop.call_soon(follow, 8)
+        async with sessions.turn():
+            order.append("next")
+
+    asyncio.run(both())
+    assert order == ["follows"] * 8 + ["next"]
