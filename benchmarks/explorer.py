@@ -22,6 +22,7 @@ import argparse
 import asyncio
 import gc
 import json
+import math
 import os
 import statistics
 import tempfile
@@ -288,7 +289,9 @@ async def at_once(address: str, count: int) -> tuple[float, float, float]:
     for visitor in visitors:
         visitor.close()
     seen = [visitor.text_s if visitor.sees_plan else act for visitor, act in came]
-    return max(seen), max(act for _, act in came), float(count - len(came))
+    nobody = math.nan
+    last = max((act for _, act in came), default=nobody)
+    return max(seen, default=nobody), last, float(count - len(came))
 
 
 async def crowd(address: str, count: int) -> dict[str, list[float]]:
