@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from heapq import heappop, heappush
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -34,27 +36,60 @@ BETWEEN_S, CALM, MOST_BETWEEN_S = 0.01, 3, 1.0
 and how long at most."""
 AGAIN_S = 60
 
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
+class Turns:
+    """Who goes next: of all who wait, who needs little time before who needs much, else who came
+    first."""
+
+    def __init__(self) -> None:
+        self._taken, self._count = False, itertools.count()
+        self._waiting: list[tuple[bool, int, asyncio.Future[None]]] = []
+
+    async def take(self, *, long: bool) -> None:
+        """Wait for the turn."""
+        if not self._taken:
+            self._taken = True
+            return
+        come = asyncio.get_running_loop().create_future()
+        heappush(self._waiting, (long, next(self._count), come))
+        try:
+            await come
+        except asyncio.CancelledError:
+            if come.done() and not come.cancelled():
+                self.give()
+            raise
+
+    def give(self) -> None:
+        """Let the next one go, of those who still wait."""
+        while self._waiting:
+            _, _, come = heappop(self._waiting)
+            if not come.done():
+                come.set_result(None)
+                return
+        self._taken = False
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 _releasing: set[asyncio.Task[None]] = set()
 
 
 @asynccontextmanager
-async def turn() -> AsyncIterator[None]:
-    """What whoever makes a page, or what is on it, waits for; the next turn comes a little later,
-    and meanwhile the server reads and answers what it was asked besides."""
+async def turn(*, long: bool = False) -> AsyncIterator[None]:
+    """What whoever makes a page's text, or (`long`) what is on it, waits for; the next turn comes a
+    little later, and meanwhile the server reads and answers what it was asked besides. All texts
+    come before what is on pages: in a text a plan is seen already."""
     loop = asyncio.get_running_loop()
-    lock = _turns.setdefault(loop, asyncio.Lock())
-    await lock.acquire()
+    turns = _turns.setdefault(loop, Turns())
+    await turns.take(long=long)
     try:
         yield
     finally:
-        released = loop.create_task(_release(lock))
+        released = loop.create_task(_release(turns))
         _releasing.add(released)
         released.add_done_callback(_releasing.discard)
 
 
-async def _release(lock: asyncio.Lock) -> None:
+async def _release(turns: Turns) -> None:
     """Give the next turn once the server has answered what came meanwhile, a page made included:
     once it is idle, or after a moment."""
     loop, idle = asyncio.get_running_loop(), 0
@@ -63,7 +98,7 @@ async def _release(lock: asyncio.Lock) -> None:
         slept_from = loop.time()
         await asyncio.sleep(BETWEEN_S)
         idle = idle + 1 if loop.time() - slept_from < 2 * BETWEEN_S else 0
-    lock.release()
+    turns.give()
 
 
 def sessions(server: BokehTornado) -> int:
@@ -143,7 +178,7 @@ def when_wanted(make: Callable[[], Any]) -> None:
 
     @with_lock
     async def in_turn() -> None:
-        async with turn():
+        async with turn(long=True):
             is_late = time.monotonic() - asked >= PATIENCE_S
             if pn.state.loaded or not (is_late or _is_there(context)):
                 make()

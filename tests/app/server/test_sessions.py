@@ -143,6 +143,26 @@ def test_what_is_on_a_page_waits_for_a_browser_that_is_late_or_builds_the_page(
     assert made == [1]
 
 
+def test_texts_come_before_what_is_on_pages_and_who_left_has_no_turn() -> None:
+    order: list[str] = []
+
+    async def wait(name: str, *, long: bool) -> None:
+        async with sessions.turn(long=long):
+            order.append(name)
+
+    async def all_of_them() -> None:
+        async with sessions.turn():
+            asked = [("page 1", True), ("page 2", True), ("text 1", False), ("gone", False)]
+            tasks = [asyncio.create_task(wait(name, long=long)) for name, long in asked]
+            await asyncio.sleep(0)
+            tasks.pop().cancel()
+            tasks.append(asyncio.create_task(wait("text 2", long=False)))
+        await asyncio.gather(*tasks)
+
+    asyncio.run(all_of_them())
+    assert order == ["text 1", "text 2", "page 1", "page 2"]
+
+
 def test_the_next_turn_comes_when_what_follows_from_the_last_is_done() -> None:
     """Else all who come together get their pages with the last of them."""
     order: list[str] = []
