@@ -320,7 +320,7 @@ def test_the_large_chart_is_made_when_it_is_opened(shown: DisplayedPlan) -> None
     session.look.metric = "energy"
     assert "Energy" in panel.chart.figure.title.text
     session.look.more_bytes = 100
-    assert panel.more.value == "100"
+    assert panel.more.value == "100 B"
     panel.more.value = "nonsense"
     assert "nonsense" in panel.wrong.object
     assert session.look.more_bytes == 100
