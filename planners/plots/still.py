@@ -94,7 +94,7 @@ def still_svg(view: Model) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class FigureFrame:
     """Where a figure's values are in its picture."""
 
     x: Scale
@@ -105,7 +105,7 @@ def _figure(plot: Plot) -> str:
     x, y = plot.x_range, plot.y_range
     if not isinstance(x, Range1d) or not isinstance(y, Range1d) or not plot.width:
         return ""
-    frame = Frame(
+    frame = FigureFrame(
         Scale(x.start, x.end, LEFT, plot.width - RIGHT),
         Scale(y.start, y.end, plot.height - BELOW, ABOVE),
     )
@@ -132,7 +132,7 @@ def _legend(plot: Plot) -> Iterator[str]:
         yield _dot(right, 12, colour) + text(right + 2 * DOT, 16, words, "axis")
 
 
-def _drawn(renderer: Any, frame: Frame) -> list[str] | None:
+def _drawn(renderer: Any, frame: FigureFrame) -> list[str] | None:
     """What a renderer draws; None where that is not known here."""
     if isinstance(renderer, Span):
         at = frame.y(renderer.location)
@@ -148,7 +148,7 @@ def _drawn(renderer: Any, frame: Frame) -> list[str] | None:
     return None
 
 
-def _boxes(glyph: Quad, source: Any, frame: Frame) -> Iterator[str]:
+def _boxes(glyph: Quad, source: Any, frame: FigureFrame) -> Iterator[str]:
     left, right, bottom, top = (
         np.asarray(_column(getattr(glyph, side), source), dtype=float)
         for side in ("left", "right", "bottom", "top")
@@ -160,7 +160,7 @@ def _boxes(glyph: Quad, source: Any, frame: Frame) -> Iterator[str]:
         yield box(first, upper, last - first, lower - upper, fill=colours[k])
 
 
-def _points(glyph: Line | Scatter | Text, source: Any, frame: Frame) -> Iterator[str]:
+def _points(glyph: Line | Scatter | Text, source: Any, frame: FigureFrame) -> Iterator[str]:
     places = [
         (frame.x(x), frame.y(y))
         for x, y in zip(_column(glyph.x, source), _column(glyph.y, source), strict=True)
@@ -177,7 +177,7 @@ def _points(glyph: Line | Scatter | Text, source: Any, frame: Frame) -> Iterator
         yield f'<polyline points="{at}" fill="none" stroke="{glyph.line_color}" stroke-width="2"/>'
 
 
-def _graph(renderer: GraphRenderer, frame: Frame) -> Iterator[str]:
+def _graph(renderer: GraphRenderer, frame: FigureFrame) -> Iterator[str]:
     nodes, edges = renderer.node_renderer, renderer.edge_renderer.data_source.data
     places = {
         int(node): (frame.x(x), frame.y(y))
@@ -203,7 +203,7 @@ def _column(spec: Any, source: Any) -> Sequence[Any]:
     return [getattr(spec, "value", spec)] * rows
 
 
-def _axes(plot: Plot, frame: Frame) -> Iterator[str]:
+def _axes(plot: Plot, frame: FigureFrame) -> Iterator[str]:
     for axis in plot.xaxis:
         if axis.visible:
             for value, words in _ticks(axis, frame.x):
