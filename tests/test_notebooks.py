@@ -7,6 +7,7 @@ shell in this process, and two notebooks in a kernel too: the others do with `--
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -41,6 +42,10 @@ class Shell:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.chdir(ROOT)
         stack.callback(InteractiveShell.clear_instance)
+        main = sys.modules["__main__"]
+        stack.callback(
+            lambda: sys.modules.__setitem__("__main__", main)
+        )  # worker processes read it
         self._shell = InteractiveShell.instance()
 
     def begin(self, path: Path) -> None:
