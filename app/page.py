@@ -116,10 +116,8 @@ are other groups. Drag the budget: the groups follow at once, the program when y
 """
 
 
-# It would fetch Open Sans, but nothing may leave the machine; and 889 KB of script, which compute
-# what `tokens.css` says.
+# It would fetch Open Sans, but nothing may leave the machine.
 Fast._resources["font"] = {}
-Fast._resources["js_modules"] = {}
 
 
 class Shell(pn.template.FastListTemplate):

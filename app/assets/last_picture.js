@@ -15,13 +15,13 @@
       return null;  // nothing may be kept here, or it is of another version
     }
   }
-  const first = document.getElementById('first-picture'), last = kept();
-  const still = first ? JSON.parse(first.textContent) : last;
+  const first = document.getElementById('first-picture');
+  const still = first ? JSON.parse(first.textContent) : kept();
   const box = part('div', { className: first ? 'coming first' : 'coming' });
   box.setAttribute('role', 'status');
   if (first) box.append(part('p', { className: 'verdict-ahead', textContent: still.words }));
   box.append(part('p', { textContent: first ? 'A still picture of it: the page is on its way …'
-    : last ? `The page is on its way. Last seen here: ${last.words}` : 'The page is on its way …' }));
+    : still ? `The page is on its way. Last seen here: ${still.words}` : 'The page is on its way …' }));
   if (still) box.append(part('img', { src: still.picture, alt: '' }));
   main.prepend(box);
   document.addEventListener('spillway-step', ({ detail }) => { if (detail.now) box.remove(); });

@@ -62,7 +62,8 @@ function hide(view, two) {  // what a hall has no room for; an axis of what it w
     if (of(['address-map'])) change(model.below[0], { visible: two });
   }
 }
-const seenIn = (view) => figuresIn(view).filter(({ model, el }) => model.visible && el.offsetParent);
+const seenIn = (view) => figuresIn(view).filter(({ model, el }) =>
+  model.visible && el.getClientRects().length);
 const wanted = (model) => (before.get(model) || {}).height ?? model.height ?? 200;
 function headOf(view, host) {  // pixels of what is not a figure
   const inFlow = (node) => getComputedStyle(node).position !== 'absolute';  // no button to scroll

@@ -93,14 +93,14 @@ def _imported(path: Path, shape: Any, granularity: str, width: Width | None) -> 
         raise sp.BadInput(f"{path.name}: this server cannot read it: {error}") from error
 
 
-def graph_in(data: Any, name: str = THE_FILE) -> sp.Graph:
+def graph_in(data: Any, name: str) -> sp.Graph:
     """The graph in the JSON of a graph or a plan. Raises `BadInput` for anything else."""
     if is_graph(data, name):
         return sp.Graph.from_json(data)
     return sp.Plan.from_json(data).graph
 
 
-def is_graph(data: Any, name: str = THE_FILE) -> bool:
+def is_graph(data: Any, name: str) -> bool:
     """Whether data is a graph, else a plan. Raises `BadInput` where it says neither."""
     says = data.get("format") if isinstance(data, dict) else None
     if says not in FORMATS:
@@ -109,7 +109,7 @@ def is_graph(data: Any, name: str = THE_FILE) -> bool:
     return bool(says == GRAPH)
 
 
-def read_text(path: Path, name: str = THE_FILE) -> str:
+def read_text(path: Path, name: str) -> str:
     """An uploaded text; of an HTML page, the plan that it carries."""
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -275,14 +275,14 @@ def _read(
     for name in given:
         if name in ("name", "options") or name not in kind.param:
             continue
+        text = given[name]
         try:
-            text = given[name]
             value = blocks_named(text) if name == "expanded" else _value(kind.param[name], text)
             setattr(blank, name, value)
             _known(name, value)
         except (ValueError, RecursionError, sp.SpillwayError) as error:
-            why = _instead(name, given[name]) or _wanted(name, kind.param[name], error)
-            wrong.append(CANNOT.format(name, given[name]) + why)
+            why = _why(name, kind.param[name], text, error)
+            wrong.append(CANNOT.format(name, text) + why)
         else:
             values[name] = value
     if "machine_fields" in values:
@@ -348,15 +348,12 @@ def _known(name: str, value: Any) -> None:
         raise ValueError(value)
 
 
-def _instead(name: str, text: str) -> str:
-    """The nearest of what a field may be, as a question."""
-    kind = ProblemFields if name in FIELDS else Look
-    choices = CHOICES[name]() if name in CHOICES else getattr(kind.param[name], "objects", ())
-    return nearest(text, [str(each) for each in choices])
-
-
-def _wanted(name: str, spec: param.Parameter[Any], error: Exception) -> str:
-    """What a field may be, where the error or the field's own bounds say it."""
+def _why(name: str, spec: param.Parameter[Any], text: str, error: Exception) -> str:
+    """The nearest of what a field may be, as a question; else what it may be, by the error or the
+    field's own bounds."""
+    objects = CHOICES[name]() if name in CHOICES else getattr(spec, "objects", ())
+    if near := nearest(text, [str(each) for each in objects]):
+        return near
     if isinstance(error, sp.SpillwayError):
         return f" {error}."
     if isinstance(spec, param.Boolean):
@@ -365,7 +362,6 @@ def _wanted(name: str, spec: param.Parameter[Any], error: Exception) -> str:
         low, high = spec.bounds or (None, None)
         ends = [f"from {low:,}" if low is not None else "", f"to {high:,}" if high else ""]
         return " ".join([" It is a whole number", *filter(None, ends)]) + "."
-    objects = CHOICES[name]() if name in CHOICES else getattr(spec, "objects", ())
     if objects and len(objects) > FEW:
         return f" It is none of the {len(objects):,} that are known here."
     if objects:

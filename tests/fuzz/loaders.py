@@ -66,7 +66,7 @@ def _foreign(name: str, beside: tuple[str, str] = ("", "")) -> Loader:
 
 def _plan(data: bytes) -> object:
     kind_of("plan.json", data)
-    return sp.check(sp.Plan.from_json(read_data(read_text(_file("plan.json", data)))))
+    return sp.check(sp.Plan.from_json(read_data(read_text(_file("plan.json", data), "plan.json"))))
 
 
 def _graph(data: bytes) -> object:
