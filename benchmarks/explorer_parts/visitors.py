@@ -13,7 +13,9 @@ from typing import Any
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
+BUILDS_S = 0.5
+"""What a browser takes to build the views of what it was sent, before it says so."""
 WAITS = {"connect_timeout": PATIENCE_S, "request_timeout": PATIENCE_S}
 Meant = Callable[[str, str], bool]  # of a kind of message and its text
 READY = {"type": "event", "name": "document_ready", "values": {"type": "map", "entries": []}}
@@ -54,6 +56,7 @@ class Visitor:
         pulled = self._coming(lambda kind, _: kind == "PULL-DOC-REPLY")
         await self._send("PULL-DOC-REQ", {})
         await pulled
+        await asyncio.sleep(BUILDS_S)
         await self._event({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": READY})
         made = asyncio.create_task(self._made.wait())
         first = asyncio.FIRST_COMPLETED
