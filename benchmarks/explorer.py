@@ -271,13 +271,15 @@ def fifty(bench: Bench) -> None:
         for _ in range(bench.repeats(3)):
             for name, server in servers.items():
                 found[name].append(asyncio.run(at_once(server.address, count)))
-    for name, pairs in found.items():
-        bench.add(
-            "fifty", f"{count} visitors, {name}: the last sees a plan", [s for s, _ in pairs], "s"
-        )
-        bench.add(
-            "fifty", f"{count} visitors, {name}: the last may act", [a for _, a in pairs], "s"
-        )
+    for name, classes in found.items():
+        who = f"{count} visitors, {name}"
+        for what, unit, values in zip(
+            ("the last sees a plan", "the last may act", "pages that never came"),
+            ("s", "s", ""),
+            zip(*classes, strict=True),
+            strict=True,
+        ):
+            bench.add("fifty", f"{who}: {what}", values, unit)
 
 
 async def at_once(address: str, count: int) -> tuple[float, float, float]:
