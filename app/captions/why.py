@@ -155,12 +155,7 @@ def cause_text(shown: DisplayedPlan, item: sp.Interval) -> str:
     """Why an interval did not start earlier, in words."""
     if not item.cause:
         return "no wait"
-    blocker = shown.instructions[item.blocker] if item.blocker is not None else None
-    if isinstance(blocker, Compute):
-        name = f"operator {blocker.operator}"
-    else:
-        piece = getattr(blocker, "piece", None)
-        name = f"the transfer of {piece.tensor}" if piece else "what came before"
+    name = "what came before" if item.blocker is None else shown.called(item.blocker)
     reason = {
         "read after write": f"its data came from {name}",
         "write after read": f"the bytes it writes were still read by {name}",

@@ -21,7 +21,7 @@ from app.display.stream import Stream, stream_of
 from app.display.stretches import RunStretch, stretches_of
 from app.display.waits import Stage, stages_of
 from app.model.packing import packed, unpacked
-from planners.core.program import Instruction
+from planners.core.program import Compute, Instruction
 from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.simulator.binding import OperatorBinding, what_binds
@@ -116,6 +116,33 @@ class DisplayedPlan:
     def instructions(self) -> Sequence[Instruction]:
         """Those of the program; of a tensor that is read in pieces the box around them."""
         return DrawnInstructions(self.plan.program)
+
+    @cached_property
+    def computing(self) -> frozenset[str]:
+        """The engines that run operators; the others move tensors."""
+        times = columns_of_intervals(self.trace.intervals)
+        numbers, rows = np.unique(times.engine, return_index=True)
+        firsts = zip(numbers.tolist(), times.instruction[rows].tolist(), strict=True)
+        ran = (at for at, first in firsts if isinstance(self.instructions[first], Compute))
+        return frozenset(times.engines[at] for at in ran)
+
+    def called(self, position: int) -> str:
+        """What an instruction is in words: an operator, the transfer of a tensor, or neither."""
+        times = columns_of_intervals(self.trace.intervals)
+        row = int(self._rows[position])
+        if row < 0:
+            return "what came before"
+        label = times.labels[times.label[row]]
+        ran = times.engines[times.engine[row]] in self.computing
+        return f"operator {label}" if ran else f"the transfer of {label}"
+
+    @cached_property
+    def _rows(self) -> Any:
+        """Of each instruction the row of its interval, -1 for none."""
+        at = columns_of_intervals(self.trace.intervals).instruction
+        rows = np.full(max(len(self.instructions), int(at.max(initial=-1)) + 1), -1)
+        rows[at] = np.arange(len(at))
+        return rows
 
     def at(self, step: int) -> Sequence[Instruction]:
         """The instructions of a step."""

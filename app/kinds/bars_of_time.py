@@ -12,7 +12,6 @@ from app.captions.why import cause_text
 from app.display.displayed_plan import DisplayedPlan
 from app.model.units import seconds_text
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
-from planners.core.program import Compute
 from planners.simulator.records.interval_columns import columns_of_intervals
 
 MOST = 1500  # bars at once: with more, those thinner than a line are drawn together
@@ -38,7 +37,7 @@ class Bars:
 
     def __init__(self, shown: DisplayedPlan, trace: sp.Trace) -> None:
         self.shown, self.trace = shown, trace
-        times = columns_of_intervals(trace.intervals)
+        self._times = times = columns_of_intervals(trace.intervals)
         self._begin, self._stop, self._stall = times.start_s, times.stop_s, times.stall_s
         self._engine = np.array(times.engines)[times.engine]
         self._start = self._begin - self._stall
@@ -64,7 +63,7 @@ class Bars:
             for first, stop_at in runs(self._begin[own], self._stop[own], apart):
                 if lasts[own[first]] <= apart:
                     _add(bars, self._bundle(engine, own[first:stop_at]))
-        waits = self._waits(inside[self._stall[inside] > apart])
+        waits = self._waits(inside, apart)
         stood = inside[(self._engine[inside] == "compute") & (self._stall[inside] > 0)]
         for first, stop_at in runs(self._start[stood], self._begin[stood], apart):
             if self._stall[stood[first]] <= apart:
@@ -77,29 +76,31 @@ class Bars:
     def _bars(self, positions: Any) -> Columns:
         return interval_columns(self.shown, self._items(positions))
 
-    def _waits(self, positions: Any) -> Columns:
-        return stall_columns(self.shown, self._items(positions))
+    def _waits(self, positions: Any, apart: float = 0.0) -> Columns:
+        stood = positions[self._stall[positions] > apart]
+        return stall_columns(self.shown, self._items(stood))
 
-    def _items(self, positions: Any) -> list[sp.Interval]:
-        return [self.trace.intervals[i] for i in positions]
+    def _items(self, positions: Any) -> Sequence[sp.Interval]:
+        return self._times.at(positions).intervals()
 
     def _bundle(self, engine: str, positions: Any) -> tuple[Any, ...]:
         lane, colour, hatch = ENGINES.get(engine, (engine, BLUE, PLAIN))
-        items = self._items(positions)
-        first, last = items[0], items[-1]
-        ran = isinstance(self.shown.instructions[first.instruction], Compute)
-        names = list(dict.fromkeys(item.label for item in items))
+        first, last = self._items(positions[[0, -1]])
+        ran = engine in self.shown.computing
+        numbers = dict.fromkeys(self._times.label[positions].tolist())
+        names = [self._times.labels[at] for at in numbers]
         label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
         lasts = last.stop_s - first.start_s
         busy = float((self._stop[positions] - self._begin[positions]).sum()) / (lasts or 1.0)
         thing = "parts of operators" if ran else "transfers"
-        what = f"{len(items):,} {thing}, busy {busy:.0%}" if len(items) > 1 else thing[:-1]
+        count = len(positions)
+        what = f"{count:,} {thing}, busy {busy:.0%}" if count > 1 else thing[:-1]
         when = f"{seconds_text(lasts)} from {seconds_text(first.start_s)}"
         row = (first.start_s, last.stop_s, lane, colour, hatch, label, what, when, first.step + 1)
         return (*row, "zoom in to see each", "operator" if ran else "tensor")
 
     def _bundled_wait(self, positions: Any) -> tuple[Any, ...]:
-        first, last = (self.trace.intervals[i] for i in (positions[0], positions[-1]))
+        first, last = self._items(positions[[0, -1]])
         start = first.start_s - first.stall_s
         row = (start, last.start_s, "compute", VERMILLION, WAITS, first.label, "compute waits")
         stood = seconds_text(float(self._stall[positions].sum()))
@@ -133,7 +134,7 @@ def interval_columns(shown: DisplayedPlan, items: Iterable[sp.Interval]) -> Colu
     """One row for each interval."""
     columns: Columns = {name: [] for name in (*COLUMNS, "kind")}
     for item in items:
-        ran = isinstance(shown.instructions[item.instruction], Compute)
+        ran = item.engine in shown.computing
         lane, colour, hatch = ENGINES.get(item.engine, (item.engine, BLUE, PLAIN))
         what = "computed" if ran else "stored" if item.engine.startswith("dma_out") else "loaded"
         when = f"{seconds_text(item.stop_s - item.start_s)} from {seconds_text(item.start_s)}"
