@@ -24,6 +24,8 @@ EXPORTERS = (
     Exporter("torch.onnx", "torch", "write_torch.py"),
     Exporter("torch.export", "torch", "write_pt2.py"),
     Exporter("onnxruntime", "torch", "write_ort.py"),
+    Exporter("onnxruntime's optimiser", "torch", "write_ort_optimised.py"),
+    Exporter("fused operators", "torch", "write_fused.py"),
     Exporter("tflite", "tensorflow", "write_tflite.py"),
     Exporter("ai-edge-quantizer", "tensorflow", "write_quantizer.py"),
     Exporter("keras", "torch", "write_keras.py"),

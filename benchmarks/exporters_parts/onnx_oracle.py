@@ -21,6 +21,9 @@ _PRODUCTS = {
     "MatMulIntegerToFloat": (0, 1),
 }
 _CONVOLUTIONS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3, "FusedConv": 1}
+_ATTENDING = {
+    *("Attention", "QAttention", "MultiHeadAttention", "GroupQueryAttention", "LinearAttention")
+}
 _RECURRENT = ("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM")
 
 
@@ -51,14 +54,41 @@ def oracle(path: Path, given: Sequence[np.ndarray]) -> dict[str, Any]:
         for name, value in [*values.items(), *zip(asked, found, strict=True)]
         if value.is_tensor()
     }
+    return _told(path, model, tensors)
+
+
+def reference_oracle(path: Path, given: Sequence[np.ndarray]) -> dict[str, Any]:
+    """The same by onnx's reference, for operators that the runtime does not have yet."""
+    from onnx.reference import ReferenceEvaluator
+
+    model = onnx.load(str(path))
+    held = {t.name for t in model.graph.initializer}
+    inputs = [v for v in model.graph.input if v.name not in held]
+    feeds = {v.name: array for v, array in zip(inputs, given, strict=True)}
+    every = dict.fromkeys(name for node in model.graph.node for name in node.output if name)
+    returned = {v.name for v in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in every if n not in returned)
+    asked = [v.name for v in model.graph.output]
+    found = ReferenceEvaluator(model).run(asked, feeds)
+    tensors = {
+        name: (np.shape(value), onnx.helper.np_dtype_to_tensor_dtype(np.asarray(value).dtype))
+        for name, value in [*feeds.items(), *zip(asked, found, strict=True)]
+    }
+    return _told(path, model, tensors)
+
+
+def _told(path: Path, model: Any, tensors: dict[str, tuple[Shape, int]]) -> dict[str, Any]:
+    held = {t.name for t in model.graph.initializer}
+    inputs = [v for v in model.graph.input if v.name not in held]
     tensors |= {t.name: (tuple(t.dims), t.data_type) for t in model.graph.initializer}
-    macs, of_weights, silent = counted(model, tensors)
+    outputs = [v.name for v in onnx.load(str(path)).graph.output]
+    macs, of_weights, silent = counted(model, tensors, outputs)
     open_axes = any(not d.dim_value for v in inputs for d in v.type.tensor_type.shape.dim)
     return {
         "file": path.name,
         "input_shape": [list(tensors[v.name][0]) for v in inputs] if open_axes else None,
         "inputs": [v.name for v in inputs],
-        "outputs": [v.name for v in onnx.load(str(path)).graph.output],
+        "outputs": outputs,
         "tensors": [[n, list(s), TYPES.Name(t), n in held] for n, (s, t) in tensors.items()],
         "macs": macs,
         "of_weights": of_weights,
@@ -78,12 +108,14 @@ def _ort_value(array: np.ndarray, code: int) -> Any:
     return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
 
 
-def counted(model: Any, tensors: Mapping[str, tuple[Shape, int]]) -> tuple[int, int, list[str]]:
+def counted(
+    model: Any, tensors: Mapping[str, tuple[Shape, int]], outputs: Sequence[str]
+) -> tuple[int, int, list[str]]:
     """MACs, those that weights alone decide, and the kinds of nodes that are not counted here."""
     shapes = {name: shape for name, (shape, _) in tensors.items()}
     total, of_weights, silent = 0, 0, set()
     reached = {v.name for v in model.graph.input} - {t.name for t in model.graph.initializer}
-    live = _live(model.graph)
+    live = _live(model.graph, outputs)
     for place, node in enumerate(model.graph.node):
         from_input = node.op_type not in ("Shape", "Size") and not reached.isdisjoint(node.input)
         if from_input:
@@ -98,9 +130,9 @@ def counted(model: Any, tensors: Mapping[str, tuple[Shape, int]]) -> tuple[int, 
     return total, of_weights, sorted(silent)
 
 
-def _live(graph: Any) -> set[int]:
-    """The places of nodes that an output needs; the values added to the outputs have no type."""
-    names = {v.name for v in graph.output if v.HasField("type")}
+def _live(graph: Any, outputs: Sequence[str]) -> set[int]:
+    """The places of nodes that an output of the file needs; more are added to these to be seen."""
+    names = set(outputs)
     live = set()
     for place in reversed(range(len(graph.node))):
         node = graph.node[place]
@@ -126,7 +158,8 @@ def _macs(node: Any, shapes: Mapping[str, Shape]) -> int | None:
         first = read[_PRODUCTS[kind][0]]
         return prod(out) * first[-1]
     if kind in ("FusedMatMul", "TransposeMatMul"):
-        return prod(out) * (read[0][-2] if given.get("transA") else read[0][-1])
+        summed = (0 if given.get("transBatchA") else -2) if given.get("transA") else -1
+        return prod(out) * read[0][summed]
     if kind in ("Gemm", "QGemm", "FusedGemm"):
         return prod(out) * (read[0][0] if given.get("transA") else read[0][1])
     if kind == "MatMulNBits":
@@ -136,14 +169,47 @@ def _macs(node: Any, shapes: Mapping[str, Shape]) -> int | None:
         return steps * (prod(read[1]) + prod(read[2]))
     if kind == "Einsum":
         return _einsum(given["equation"].decode(), read)
-    if kind == "Attention" and not node.domain and len(read[0]) == 4:
-        query, key, value = read[:3]
-        return prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
-    if kind in ("If", "Loop", "Scan", "Attention", "MultiHeadAttention", "DeformConv"):
+    if kind in _ATTENDING:
+        gives = [shapes.get(name) for name in node.output]
+        return _attended(kind, node.domain, read, gives, given)
+    if kind == "CausalConvWithState":
+        return sum(prod(out) for _ in range(read[1][-1]))
+    if kind in ("If", "Loop", "Scan", "DeformConv"):
         return None
-    if node.domain not in ("", "ai.onnx", "ai.onnx.ml", "com.microsoft"):
+    if node.domain not in ("", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc"):
         return None
     return 0
+
+
+def _attended(
+    kind: str, domain: str, read: Sequence[Any], gives: Sequence[Any], given: Mapping[str, Any]
+) -> int:
+    """The products of attention, each as rows times depth times columns of its two factors."""
+    past = {"QAttention": 8, "MultiHeadAttention": 6, "GroupQueryAttention": 3}.get(kind, 4)
+    kept = read[past][-2] if len(read) > past and read[past] else 0
+    batch, out = gives[0][0], gives[0]
+    if kind == "LinearAttention":
+        steps, state = read[0][1], gives[1]
+        written = 2 if given.get("update_rule", b"gated_delta").endswith(b"delta") else 1
+        reads = given["q_num_heads"]
+        return steps * batch * state[2] * state[3] * (written * state[1] + reads)
+    if kind in ("QAttention", "Attention") and domain:
+        rows = batch * read[0][1]
+        made = rows * read[0][2] * read[1][1]
+        keys = given.get("qkv_hidden_sizes", [read[1][1] // 3] * 3)[0]
+        return made + rows * (read[0][1] + kept) * (keys + out[2])
+    if kind == "GroupQueryAttention":
+        heads, length = given["num_heads"], read[0][1]
+        reach = gives[1][2] if len(gives) > 1 and gives[1] else length + kept
+        return 2 * batch * length * reach * heads * (out[2] // heads)
+    query, key, value = read[:3]
+    rows = prod(query[:-1])
+    reach = key[-2] + kept
+    scores = rows * reach * query[-1]  # heads lie within the last axis, or before it
+    per_key = value[-1] if len(value) == len(query) else value[-1] * value[1]
+    if len(query) == 3 and len(value) == 3:
+        per_key = out[-1]
+    return scores + rows * reach * per_key
 
 
 def _einsum(equation: str, shapes: Sequence[Shape]) -> int | None:

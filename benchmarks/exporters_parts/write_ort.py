@@ -81,7 +81,7 @@ WAYS: dict[str, Callable[[Path, Path, dict[str, Any]], None]] = {
 
 
 @cache
-def _source(name: str, chance: str, opset: int) -> tuple[Path, list[Any]]:
+def source(name: str, chance: str, opset: int) -> tuple[Path, list[Any]]:
     """The file that is quantised, and inputs for it."""
     folder = Path(mkdtemp())
     file, inputs = export(name, Random(chance), folder / "source", opset_version=opset)
@@ -94,7 +94,7 @@ def _write(name: str, way: str) -> Write:
     def write(draw: Random, path: Path) -> dict[str, Any]:
         logging.disable(logging.ERROR)
         opset = 21 if way in ("qdq16", "qdq4", "four_bits_qdq") else 18
-        ready, arrays = _source(name, f"{draw.random()}", opset)
+        ready, arrays = source(name, f"{draw.random()}", opset)
         names = [v.name for v in onnx.load(ready).graph.input]
         after = path.with_suffix(".onnx")
         WAYS[way](ready, after, dict(zip(names, arrays, strict=True)))

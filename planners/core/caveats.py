@@ -17,7 +17,7 @@ FREE = frozenset(
     "le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_not "
     "bitwise_xor bitwise_shift bitwise_left_shift bitwise_right_shift tan acos acosh asin asinh "
     "atan atanh cosh sinh rand randn quantize_dynamic "
-    "isnan isinf addcmul addcdiv lerp fill to type_as "
+    "isnan isinf addcmul addcdiv lerp fill to type_as swiglu rotary_embedding to_blocks from_blocks "
     "relu relu6 silu gelu hardswish hardsigmoid sigmoid leaky_relu tanh elu selu celu mish "
     "softplus softsign hardtanh hardshrink softshrink tanhshrink logsigmoid log_sigmoid prelu "
     "threshold glu softmax _softmax log_softmax hardmax normalize dropout "

@@ -11,7 +11,8 @@ really needed (the hull of what a reshaped box comes from), never smaller. The w
     reshape                    the same elements in the same order
     pad, *before               elements put in front of each axis (cut off where negative)
     cat, axis                  operands one after the other along an axis
-    along, *axes               all of these axes for each element; later operands whole
+    along, *axes               all of these axes for each element; later operands whole, but for
+                               those of the first's shape
     matmul                     rows of the first, columns of the second, batches broadcast
     linear                     the last axis of the data, the weight's rows, the bias
     window                     the window of the operator, with its weight and bias
@@ -164,7 +165,7 @@ def _along(c: _Call) -> list[Box | None]:
     read = c.box
     for axis in c.numbers:
         read = _with(read, axis, (0, c.operands[0][axis]))
-    return [read, *map(full, c.operands[1:])]
+    return [read, *(read if shape == c.operands[0] else full(shape) for shape in c.operands[1:])]
 
 
 def _matmul(c: _Call) -> list[Box | None]:

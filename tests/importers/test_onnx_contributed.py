@@ -114,11 +114,14 @@ def test_what_a_range_decides_reads_all_of_it(tmp_path: Path) -> None:
     assert not caveats(graph).lines()
 
 
-def test_images_with_channels_last_stay_unknown(tmp_path: Path) -> None:
+def test_images_with_channels_last_are_read(tmp_path: Path) -> None:
     made = contributed("QLinearGlobalAveragePool", "x s z s z", "y", channels_last=1)
-    file = model([made], {"x": [1, 6, 6, 4]}, {"y": None}, dict(SCALE))
-    with pytest.raises(sp.BadInput, match="QLinearGlobalAveragePool"):
-        graph_of(file, tmp_path)
+    file = model([made], {"x": None}, {"y": None}, dict(SCALE), opset=17)
+    file.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", U8, [1, 6, 5, 4]))
+    graph = graph_of(file, tmp_path)
+    (op,) = graph.operators
+    assert (op.kind, op.inputs) == ("adaptive_avg_pool2d", ("x",))
+    assert graph.tensors[op.outputs[0]].elements == 4
 
 
 def test_onnxruntime_agrees(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from planners.importers.onnx import layers
-from planners.importers.onnx.contributed import packed_product, standard_form
+from planners.importers.onnx.contributed import BY_NAME, packed_product, standard_form
+from planners.importers.onnx.fused import fused
 from planners.importers.onnx.node import OnnxNode
 from planners.importers.torch.said import BEFORE, Aten, Said, element, unary
 
@@ -26,7 +27,10 @@ def aten(node: OnnxNode) -> Said:
     if (sizes := packed_product(node.proto)) is not None:
         operands = {f"input{i}": name for i, name in enumerate(node.inputs)}
         return [Aten("matmul", operands, relation=(), macs=prod(node.out) * sizes[0])]
-    say = _SAY.get(node.proto.op_type) if node.proto.domain in ("", "ai.onnx") else None
+    standard = node.proto.domain in ("", "ai.onnx") or node.proto.op_type in BY_NAME
+    say = _SAY.get(node.proto.op_type) if standard else None
+    if say is None and (found := fused(node.proto, node.known)) is not None:
+        return layers.fused(node, found)
     if say is None or (len(node.outputs) > 1 and node.proto.op_type not in _MAY_GIVE_MORE):
         return None
     return say(node)
@@ -332,5 +336,4 @@ _SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
     "LogSoftmax": _softmax("log_softmax"),
     "QuantizeLinear": _quantize("quantize"),
     "DequantizeLinear": _quantize("dequantize"),
-    "Attention": layers.attention,
 }

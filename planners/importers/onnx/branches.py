@@ -32,7 +32,7 @@ def branch_nodes(
         )
     constants = {tensor.name: tensor for tensor in graph.initializer}
     nodes = in_order(graph, constants, path, outer=names)
-    new = {name: _fresh(name, names) for name in _defined(graph)}
+    new = {name: fresh_name(name, names) for name in _defined(graph)}
     inside = [renamed(item, new) for item in nodes]
     pairs = zip(graph.output, node.output, strict=False)
     ends = [
@@ -76,7 +76,8 @@ def _defined(graph: Any) -> Iterator[str]:
     yield from (name for node in graph.node for name in node.output if name)
 
 
-def _fresh(name: str, names: MutableSet[str]) -> str:
+def fresh_name(name: str, names: MutableSet[str]) -> str:
+    """A name like this one that no value has; `names` grow."""
     while name in names:
         name += "'"
     names.add(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
+from planners.importers.onnx.fused import Fused
 from planners.importers.onnx.node import OnnxNode
 from planners.importers.torch.ops import lowest
 from planners.importers.torch.said import BEFORE, Aten, Said
@@ -212,11 +213,43 @@ def recurrent(node: OnnxNode) -> Said:
     return [Aten(kind, operands, relation=(), macs=length * batch * products)]
 
 
-def attention(node: OnnxNode) -> Said:
-    """Attention; with keys and values of the past it is opaque."""
-    names = ("query", "key", "value", "attn_mask")
-    operands = {key: name for key, name in zip(names, node.proto.input) if name}
-    if len(node.inputs) > len(operands):
-        return None
-    macs = (prod(node.shape()) + prod(node.out)) * node.shape(1)[-2]
-    return [Aten("scaled_dot_product_attention", operands, relation=(), macs=macs)]
+def fused(node: OnnxNode, found: Fused) -> Said:
+    """An operator that computes several at once: numbers and computed sizes aside, all is read."""
+    if found.kind == "matmul":
+        return _factors(node, found)
+    sizes = node.values.folded | {name for name in node.inputs if node.is_number(name)}
+    names = [name for name in node.inputs if name not in sizes] or node.inputs[:1]
+    operands = {f"input{i}": name for i, name in enumerate(dict.fromkeys(names))}
+    relation = found.relation if len(node.outputs) == 1 else ()
+    return [Aten(found.kind, operands, relation=relation, macs=found.macs)]
+
+
+def _factors(node: OnnxNode, found: Fused) -> Said:
+    """A product of which one factor is transposed: a view of it, or a linear layer's weight."""
+    names = {"self": node.input(0), "other": node.input(1)}
+    if found.relation or node.input(0) == node.input(1):
+        return [Aten("matmul", names, relation=found.relation, macs=found.macs)]
+    ways = {key: _turn(node, place, key) for place, key in (("A", "self"), ("B", "other"))}
+    weight = node.input(1) in node.values.parameters and len(node.shape(1)) == 2
+    if not ways["self"] and weight:
+        operands = {"input": node.input(0), "weight": node.input(1)}
+        return [Aten("linear", operands, relation=("linear",), macs=found.macs)]
+    if all(ways.values()):
+        return [Aten("matmul", names, relation=(), macs=found.macs)]
+    key = next(key for key, axes in ways.items() if axes)
+    shape = node.shape(0 if key == "self" else 1)
+    view = tuple(shape[axis] for axis in ways[key])
+    turned = Aten("permute", {"self": names[key]}, {"dims": ways[key]}, shape=view)
+    product = Aten("matmul", names | {key: BEFORE}, relation=("matmul",), macs=found.macs)
+    return [turned, product]
+
+
+def _turn(node: OnnxNode, which: str, key: str) -> list[int]:
+    """The axes of a factor in the order that it is multiplied in; none where that is its own."""
+    rank = len(node.shape(0 if key == "self" else 1))
+    axes = list(range(rank))
+    if node.get(f"transBatch{which}", 0):
+        axes = [*axes[1:-1], 0, rank - 1]
+    if node.get(f"trans{which}", 0):
+        axes[-2:] = axes[:-3:-1]
+    return [] if axes == list(range(rank)) else axes

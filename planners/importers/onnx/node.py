@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 
 from planners.importers.onnx.fold import Array
+from planners.importers.onnx.rules import Known
 from planners.importers.onnx.values import Values
 from planners.importers.torch.said import Shape
 
@@ -43,6 +44,12 @@ class OnnxNode:
     def outputs(self) -> list[str]:
         """The values it gives that anything reads, in order."""
         return [name for name in self.proto.output if name in self.values.used]
+
+    @property
+    def known(self) -> list[Known | None]:
+        """Shape and type of each operand by its place; None where it is left out."""
+        found = (self.values.of[name] if name else None for name in self.proto.input)
+        return [(value.shape, value.code) if value else None for value in found]
 
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute."""

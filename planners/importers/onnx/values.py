@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,13 @@ from planners.core.element_types import ONNX_TYPES
 from planners.core.errors import BadInput
 from planners.importers.onnx.branches import branch_nodes
 from planners.importers.onnx.contributed import (
+    BLOCKED,
+    DOMAIN,
     SINCE,
+    blocked_shape,
+    channels_first,
     in_floats,
+    is_channels_last,
     packed_product,
     standard_form,
     type_of,
@@ -38,6 +44,7 @@ from planners.importers.onnx.file import (
     subgraphs,
 )
 from planners.importers.onnx.fold import FOLDS, Array
+from planners.importers.onnx.fused import Fused, fused
 from planners.importers.onnx.rules import Shape, learned_values, not_inferred, slid
 from planners.importers.torch.said import NodeValue
 
@@ -111,6 +118,15 @@ def infer(file: OnnxFile, input_shape: Sequence[Any] | None) -> Values:
         if node.op_type == "If" and node.domain in STANDARD:
             left += reversed(_branch(node, values, file, names))
             continue
+        if is_channels_last(node) and node.input and node.input[0] in values.of:
+            plain = channels_first(node, len(values.of[node.input[0]].shape), names)
+            values.used |= {name for each in plain for name in each.input}
+            left += reversed(plain)
+            continue
+        if (node.domain, node.op_type) == (BLOCKED, "ReorderInput"):
+            value = values.of[node.input[0]]
+            shape = blocked_shape(node, value.shape, file.nodes, values.types)
+            said[node.output[0]] = onnx.helper.make_tensor_type_proto(value.code, shape)
         _node(node, values, file, said)
         values.nodes.append(node)
     return values
@@ -270,7 +286,7 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     standard = node.domain in STANDARD
     by_rule = not_inferred(node.op_type, known) if standard else None
     window = _slid(node, known, file) if standard and known else None
-    ruled = learned_values(node, known)
+    ruled = learned_values(node, known) | _fused_values(node, values, file, said)
     if (sizes := packed_product(node)) is not None and known and known[0][0]:
         by_rule = (*known[0][0][:-1], sizes[1]), known[0][1]
     for name in filter(None, node.output):
@@ -293,6 +309,26 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
         _fold_pieces(node, values)
     else:
         _fold(node, values, file)
+
+
+def fused_node(node: Any, values: Values, file: Path) -> Fused | None:
+    """What an operator that computes several at once gives. Raises `BadInput` naming it."""
+    known = [(v.shape, v.code) if v else None for v in map(values.of.get, node.input)]
+    try:
+        return fused(node, known)
+    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+        raise BadInput(f"{file}: {label(node)} does not suit its operands: {error}") from error
+
+
+def _fused_values(
+    node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]
+) -> dict[str, tuple[Shape, int]]:
+    """Shape and type of all that such a node gives: those in the file before those of the rule,
+    for some depend on data."""
+    found = fused_node(node, values, file.path)
+    pairs = zip(node.output, found.values, strict=False) if found else ()
+    known = {name: _complete(said.get(name)) or value for name, value in pairs if name}
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _slid(node: Any, known: list[tuple[Shape, int]], file: OnnxFile) -> Shape | None:
@@ -342,6 +378,8 @@ def _inferred(
     Where it is only like a `standard` one, bytes are taken for the numbers they stand for.
     """
     plain = standard_form(node)
+    if plain is not None and plain.op_type == node.op_type and node.domain == DOMAIN:
+        return _inferred(plain, values, file)
     if plain is not None:
         first = values.of[plain.input[0]].code
         found = _inferred(plain, values, file, standard=False) or {}
