@@ -63,7 +63,7 @@ class Bars:
             for first, stop_at in runs(self._begin[own], self._stop[own], apart):
                 if lasts[own[first]] <= apart:
                     _add(bars, self._bundle(engine, own[first:stop_at]))
-        waits = self._waits(inside, apart)
+        waits = self._waits(inside[self._stall[inside] > apart])
         stood = inside[(self._engine[inside] == "compute") & (self._stall[inside] > 0)]
         for first, stop_at in runs(self._start[stood], self._begin[stood], apart):
             if self._stall[stood[first]] <= apart:
@@ -76,8 +76,8 @@ class Bars:
     def _bars(self, positions: Any) -> Columns:
         return interval_columns(self.shown, self._items(positions))
 
-    def _waits(self, positions: Any, apart: float = 0.0) -> Columns:
-        stood = positions[self._stall[positions] > apart]
+    def _waits(self, positions: Any) -> Columns:
+        stood = positions[self._stall[positions] > 0]
         return stall_columns(self.shown, self._items(stood))
 
     def _items(self, positions: Any) -> Sequence[sp.Interval]:

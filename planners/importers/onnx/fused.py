@@ -36,7 +36,7 @@ class Fused:
     relation: Relation = ()
 
 
-class Operands(NamedTuple):
+class FusedOperands(NamedTuple):
     """Attributes of a node, and shape and type of each operand by its place; None if left out."""
 
     given: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Operands(NamedTuple):
         return count
 
 
-Rule: TypeAlias = Callable[[Operands], Fused | None]
+Rule: TypeAlias = Callable[[FusedOperands], Fused | None]
 
 
 def fused(node: Any, known: Sequence[Known | None]) -> Fused | None:
@@ -77,7 +77,7 @@ def fused(node: Any, known: Sequence[Known | None]) -> Fused | None:
     if rule is None:
         return None
     given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    return rule(Operands(given, known))
+    return rule(FusedOperands(given, known))
 
 
 def _like_first(kind: str) -> Rule:
@@ -91,7 +91,7 @@ def _norm(kind: str, sums: bool) -> Rule:
     It may give the mean and the deviation's inverse, and the sum.
     """
 
-    def rule(o: Operands) -> Fused:
+    def rule(o: FusedOperands) -> Fused:
         shape = o.shape(0)
         axis = int(o.given.get("axis", -1)) % len(shape)
         kept = (*shape[:axis], *(1 for _ in shape[axis:])), FLOAT
@@ -103,14 +103,14 @@ def _norm(kind: str, sums: bool) -> Rule:
     return rule
 
 
-def _embedding(o: Operands) -> Fused:
+def _embedding(o: FusedOperands) -> Fused:
     """Rows of three tables, added and normalised."""
     (batch, length), code = o.shape(0), o.code(2)
     out = (batch, length, o.shape(2)[1]), FLOAT if code in _BYTES else code
     return Fused("embedding", [out, ((batch,), INT32), out])
 
 
-def _product(o: Operands) -> Fused:
+def _product(o: FusedOperands) -> Fused:
     """A product whose factors may be transposed, their batches too."""
     left, right = o.shape(0), o.shape(1)
     if len(left) < 2 or len(right) < 2:
@@ -140,7 +140,7 @@ def _broadcast(a: Shape, b: Shape) -> Shape:
 def _packed_attention(past: int) -> Rule:
     """Attention with the products that make its queries, keys and values of one weight."""
 
-    def rule(o: Operands) -> Fused:
+    def rule(o: FusedOperands) -> Fused:
         (batch, length, width), (_, columns) = o.shape(0), o.shape(1)
         heads = o.heads("num_heads")
         sizes = [int(n) for n in o.given.get("qkv_hidden_sizes") or [columns // 3] * 3]
@@ -154,7 +154,7 @@ def _packed_attention(past: int) -> Rule:
     return rule
 
 
-def _multi_head(o: Operands) -> Fused:
+def _multi_head(o: FusedOperands) -> Fused:
     """Attention of queries, keys and values, or of those that lie in one operand together."""
     query, heads = o.shape(0), o.heads("num_heads")
     batch, length = query[:2]
@@ -182,7 +182,7 @@ def _multi_head(o: Operands) -> Fused:
     return Fused("scaled_dot_product_attention", values, macs)
 
 
-def _grouped(o: Operands) -> Fused:
+def _grouped(o: FusedOperands) -> Fused:
     """Attention whose keys and values are fewer than its queries, behind those of the past.
 
     How many of the past count is data: all that have a place. Keys and values given are kept in the
@@ -198,7 +198,7 @@ def _grouped(o: Operands) -> Fused:
     return Fused("scaled_dot_product_attention", [out, present, present, scores], macs)
 
 
-def _attention(o: Operands) -> Fused:
+def _attention(o: FusedOperands) -> Fused:
     """The standard operator: heads as an axis, or within the last one."""
     query, key, value = o.shape(0), o.shape(1), o.shape(2)
     columns: Shape
@@ -221,7 +221,7 @@ def _attention(o: Operands) -> Fused:
     return Fused("scaled_dot_product_attention", values, macs)
 
 
-def _linear_attention(o: Operands) -> Fused:
+def _linear_attention(o: FusedOperands) -> Fused:
     """A state that each step is written into and read from; delta rules read it once more."""
     query, heads, kept = o.shape(0), o.heads("q_num_heads"), o.heads("kv_num_heads")
     batch, length = query[:2]
@@ -238,7 +238,7 @@ _CAUSAL = frozenset({"activation", "dilation", "ndim"})
 """Attributes with which a causal convolution is known: others lay it out in another way."""
 
 
-def _causal_convolution(o: Operands) -> Fused | None:
+def _causal_convolution(o: FusedOperands) -> Fused | None:
     """Each channel by itself, along what was kept of the past and what comes."""
     if len(o.shape(0)) != 3 or any(o.given[name] for name in o.given.keys() - _CAUSAL):
         return None
@@ -248,17 +248,17 @@ def _causal_convolution(o: Operands) -> Fused | None:
     return Fused("causal_conv1d", [(o.shape(0), o.code()), state], macs)
 
 
-def _rotary(o: Operands) -> Fused:
+def _rotary(o: FusedOperands) -> Fused:
     """Pairs within the last axis are turned, by an angle for each place."""
     shape = o.shape(0)
     return Fused("rotary_embedding", [(shape, o.code())], relation=("along", len(shape) - 1))
 
 
-def _scattered(o: Operands) -> Fused:
+def _scattered(o: FusedOperands) -> Fused:
     return Fused("index_put", [(o.shape(0), o.code())])
 
 
-def _softmax(o: Operands) -> Fused:
+def _softmax(o: FusedOperands) -> Fused:
     shape = o.shape(0)
     axis = int(o.given.get("axis", 1)) % len(shape)
     return Fused("softmax", [(shape, o.code())], relation=("along", *range(axis, len(shape))))
@@ -267,14 +267,14 @@ def _softmax(o: Operands) -> Fused:
 def _of_type(kind: str, place: int, otherwise: int) -> Rule:
     """Element by element, of the type that the operand at a place has."""
 
-    def rule(o: Operands) -> Fused:
+    def rule(o: FusedOperands) -> Fused:
         code = o.code(place, otherwise)
         return Fused(kind, [(o.shape(0), code)])
 
     return rule
 
 
-def _quantized_rows(o: Operands) -> Fused:
+def _quantized_rows(o: FusedOperands) -> Fused:
     """Rows of a table of few bits, as numbers with fractions."""
     table, places = o.shape(0), o.shape(1)
     axis = int(o.given.get("gather_axis", 0)) % len(table)
@@ -284,13 +284,13 @@ def _quantized_rows(o: Operands) -> Fused:
     return Fused("embedding", [((*table[:axis], *places, *table[axis + 1 :]), code)])
 
 
-def _to_blocks(o: Operands) -> Fused:
+def _to_blocks(o: FusedOperands) -> Fused:
     """An image laid out in blocks of channels; how large these are the file says elsewhere."""
     last = o.given.get("channels_last", 0)
     return Fused("to_blocks", [None], relation=() if last else ("pad", *(0 for _ in o.shape(0))))
 
 
-def _from_blocks(o: Operands) -> Fused:
+def _from_blocks(o: FusedOperands) -> Fused:
     """The same the other way: what a block is filled up with goes."""
     (batch, _, *space), channels = o.shape(0), int(o.given["channels"])
     if o.given.get("channels_last", 0):
@@ -300,7 +300,7 @@ def _from_blocks(o: Operands) -> Fused:
     )
 
 
-def _resized(o: Operands) -> Fused:
+def _resized(o: FusedOperands) -> Fused:
     """Each pixel several times, or between those around it."""
     scales = [int(n) for n in o.given.get("scales") or [1] * len(o.shape(0))]
     shape = tuple(n * by for n, by in zip(o.shape(0), scales, strict=True))
