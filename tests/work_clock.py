@@ -7,6 +7,8 @@ they start has a true clock, and so has a test that asks for `true_clock`.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -29,10 +31,19 @@ def pytest_configure() -> None:
     progress.time = SimpleNamespace(perf_counter=after_looks)
 
 
-@pytest.fixture
-def long_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def looking_long() -> Iterator[None]:
     """A look takes ten times as long, for joined plans: each is about whole plans of parts."""
-    monkeypatch.setattr("tests.work_clock.LOOK_S", 0.005)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.work_clock.LOOK_S", 0.005)
+        yield
+
+
+@pytest.fixture
+def long_looks() -> Iterator[None]:
+    """Looks that take long while a test runs."""
+    with looking_long():
+        yield
 
 
 @pytest.fixture

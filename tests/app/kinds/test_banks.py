@@ -31,6 +31,7 @@ from planners.joined.build import JoinedProgram
 from planners.joined.judge import Judged
 from tests.app.networks import beginning
 from tests.joined.networks import late_weights, machine_of
+from tests.work_clock import looking_long
 
 NAMES = ("dtcm", "sram", "psram")
 
@@ -160,15 +161,17 @@ def both_ways() -> DisplayedPlan:
     """A joined plan whose weights come ahead to a second memory."""
     graph, machine = sp.from_torch(*late_weights()), machine_of(64_000)
     options = {"objective": "latency", "weights": "counted", "others": False, "improve": False}
-    alone = sp.plan(graph, "joined", 20_000, machine_of(1), 6, **options)
-    aim = Objective("latency", ProblemFloors(graph, machine, "counted"), alone.budget_bytes)
-    trace, none = sp.simulate(alone), cast(JoinedProgram, None)
-    own = Judged(alone, trace, trace.makespan_s, none)
-    ahead = AheadLoads(graph, machine, alone.program, BankSpace(machine), Clock(60.0, None)).best()
+    with looking_long():
+        alone = sp.plan(graph, "joined", 20_000, machine_of(1), 6, **options)
+        aim = Objective("latency", ProblemFloors(graph, machine, "counted"), alone.budget_bytes)
+        trace, none = sp.simulate(alone), cast(JoinedProgram, None)
+        own = Judged(alone, trace, trace.makespan_s, none)
+        ahead = AheadLoads(
+            graph, machine, alone.program, BankSpace(machine), Clock(60.0, None)
+        ).best()
     return show(json.dumps(of_program(own, ahead, machine, aim).plan.to_json()))
 
 
-@pytest.mark.usefixtures("long_looks")
 def test_a_joined_plan_shows_stretches_and_each_memory() -> None:
     plan, kind = both_ways(), kind_of(both_ways())
     assert kind.planner == "joined"
@@ -185,7 +188,6 @@ def test_a_joined_plan_shows_stretches_and_each_memory() -> None:
     assert all(plan.report.occupancy[s] >= max(h[s] for h in held.values()) for s in (0, 5, -1))
 
 
-@pytest.mark.usefixtures("long_looks")
 @pytest.mark.usefixtures("drawing")
 def test_files_and_plots_of_a_joined_plan_have_each_memory() -> None:
     plan = both_ways().plan

@@ -23,6 +23,7 @@ from planners.core.colours import WAYS
 from planners.core.details.joined import JoinedStretch
 from tests.joined.networks import narrowing
 from tests.joined.test_again import BUDGET, squeezing
+from tests.work_clock import looking_long
 
 
 @cache
@@ -30,11 +31,11 @@ def shown() -> DisplayedPlan:
     """Wide maps as fused groups, the rest in the pool, as it comes out of a worker."""
     module, inputs = narrowing(side=64)
     graph = sp.from_torch(module, inputs)
-    plan = sp.plan(graph, "joined", 9000, weights="in-place", others=False, time_limit=6)
+    with looking_long():
+        plan = sp.plan(graph, "joined", 9000, weights="in-place", others=False, time_limit=6)
     return from_wire(json.loads(json.dumps(to_wire(show(json.dumps(plan.to_json()))))))
 
 
-@pytest.mark.usefixtures("long_looks")
 def test_an_operator_says_how_it_runs_and_why() -> None:
     plan = shown()
     assert isinstance(kind_of(plan), JoinedKind)
@@ -114,6 +115,5 @@ def test_an_operator_that_runs_again_has_both_its_ranges_of_steps() -> None:
     assert step_story(plan, plan.steps - 1)
 
 
-@pytest.mark.usefixtures("long_looks")
 def test_the_exported_page_tells_it_too() -> None:
     assert "From here to" in page_html(seen_of(shown().plan))
