@@ -171,7 +171,8 @@ class Fields:
         named |= {"least": least} if least else {}
         self.sizes = slider_sizes(budgets, least, most)
         self.ticks.value = styled(f"<style>{TICKS}</style>{ticks_html(named, self.sizes)}")
-        with self.slider.hold_trait_notifications():  # else a shorter one moves the handle
+        # In one message: a slider that is shorter first moves its handle, and says so.
+        with self.slider.hold_sync(), self.slider.hold_trait_notifications():
             self.slider.max = len(self.sizes) - 1
             self.handle.show()
 

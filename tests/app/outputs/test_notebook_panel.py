@@ -190,3 +190,19 @@ def test_what_is_no_wish_is_told(panel: WhatIf) -> None:
         panel.wait(WAIT_S)
     assert "<b>nothing" not in panel.results.message.value
     assert "nothing" in panel.results.message.value
+
+
+def test_a_slider_that_is_shorter_comes_with_its_place(
+    panel: WhatIf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one message: JupyterLab's slider keeps its handle within its ends, and says so, which was
+    taken for a budget that somebody chose."""
+    panel.set(bytes_per_element=2).wait()
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        type(panel.fields.slider), "_send", lambda _, message, **__: sent.append(message["state"])
+    )
+    panel.set(bytes_per_element=1).wait()
+    ends = [state for state in sent if "max" in state]
+    assert ends
+    assert all("value" in state for state in ends)
