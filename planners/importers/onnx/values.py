@@ -45,6 +45,7 @@ from planners.importers.onnx.file import (
 )
 from planners.importers.onnx.fold import FOLDS, Array
 from planners.importers.onnx.fused import Fused, fused
+from planners.importers.onnx.qonnx import is_fake_quantiser, quantised
 from planners.importers.onnx.rules import Shape, learned_values, not_inferred, slid
 from planners.importers.torch.said import NodeValue
 
@@ -123,6 +124,9 @@ def infer(file: OnnxFile, input_shape: Sequence[Any] | None) -> Values:
             values.used |= {name for each in plain for name in each.input}
             left += reversed(plain)
             continue
+        if is_fake_quantiser(node) and node.output and node.input[0] in values.of:
+            left += reversed(_quantised(node, values, file, names))
+            continue
         if (node.domain, node.op_type) == (BLOCKED, "ReorderInput"):
             value = values.of[node.input[0]]
             shape = blocked_shape(node, value.shape, file.nodes, values.types)
@@ -146,6 +150,21 @@ def _branch(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[
         _add_constant(values, file, name, tensor)
     values.used |= {name for each in nodes for name in reads_of(each)}
     return nodes
+
+
+def _quantised(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[Any]:
+    """The nodes of a fake quantiser; what it makes of a constant is one."""
+    data = node.input[0]
+    shape = values.of[data].shape if data in values.parameters else None
+    known = {name: array for name in node.input if (array := values.known(name)) is not None}
+    found = quantised(node, shape, known, names)
+    for name, (size, code) in found.constants.items():
+        _add(values, file, name, Value(size, _dtype(code, name, file), code))
+        values.parameters.add(name)
+        if not size:
+            values.arrays[name] = np.zeros((), values.of[name].dtype)
+    values.used |= {name for each in found.nodes for name in reads_of(each)}
+    return found.nodes
 
 
 def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value]:
