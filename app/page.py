@@ -158,6 +158,12 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
     page._render_variables.update(head_variables())
     if begin is None and not (pn.state.session_args or {}).keys() - {"theme"}:
         page._render_variables["first_picture"] = first_picture()
+    if document := pn.state.curdoc:
+        # Panel says so when it answers a request: a web socket may come without one, or so late
+        # that the session of its request is over.
+        document.template_variables.setdefault(
+            "dist_url", f"{pn.state.rel_path or '.'}/{LOCAL_DIST}"
+        )
     whole: list[Any] = [page]
     pn.state.on_session_destroyed(lambda _context: _end(whole))
     when_wanted(lambda: whole.extend(_fill(page, theme, begin or _open_link)))
@@ -172,10 +178,6 @@ def _end(whole: list[Any]) -> None:
 def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any]:
     """Make what is on the page, before its browser asks for it; what of it holds all the rest."""
     document = pn.state.curdoc
-    if document:  # Panel says so when it answers a request: a web socket may come without one
-        document.template_variables.setdefault(
-            "dist_url", f"{pn.state.rel_path or '.'}/{LOCAL_DIST}"
-        )
     frozen = document.models.freeze() if document else nullcontext()
     # The page's design is laid over what has none of its own.
     with ExitStack() as whole, pn.config.set(design=None):

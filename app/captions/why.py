@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan, holes
+from app.display.instruction_names import InstructionNames
 from app.model.units import seconds_text
 from planners.core.program import Compute
 from planners.core.units import format_bytes
@@ -151,11 +152,11 @@ def steps_words(count: int) -> str:
     return "1 step" if count == 1 else f"{count} steps"
 
 
-def cause_text(shown: DisplayedPlan, item: sp.Interval) -> str:
+def cause_text(names: InstructionNames, item: sp.Interval) -> str:
     """Why an interval did not start earlier, in words."""
     if not item.cause:
         return "no wait"
-    name = "what came before" if item.blocker is None else shown.called(item.blocker)
+    name = "what came before" if item.blocker is None else names.called(item.blocker)
     reason = {
         "read after write": f"its data came from {name}",
         "write after read": f"the bytes it writes were still read by {name}",

@@ -13,6 +13,7 @@ import numpy as np
 import planners as sp
 from app.display.blocks import BlockTree
 from app.display.display_instructions import DrawnInstructions
+from app.display.instruction_names import InstructionNames
 from app.display.peak_instant import fullest, stop_of
 from app.display.pool import PoolRuns, pool_of
 from app.display.program_facts import ProgramFacts, facts_of
@@ -118,31 +119,11 @@ class DisplayedPlan:
         return DrawnInstructions(self.plan.program)
 
     @cached_property
-    def computing(self) -> frozenset[str]:
-        """The engines that run operators; the others move tensors."""
-        times = columns_of_intervals(self.trace.intervals)
-        numbers, rows = np.unique(times.engine, return_index=True)
-        firsts = zip(numbers.tolist(), times.instruction[rows].tolist(), strict=True)
-        ran = (at for at, first in firsts if isinstance(self.instructions[first], Compute))
-        return frozenset(times.engines[at] for at in ran)
-
-    def called(self, position: int) -> str:
-        """What an instruction is in words: an operator, the transfer of a tensor, or neither."""
-        times = columns_of_intervals(self.trace.intervals)
-        row = int(self._rows[position])
-        if row < 0:
-            return "what came before"
-        label = times.labels[times.label[row]]
-        ran = times.engines[times.engine[row]] in self.computing
-        return f"operator {label}" if ran else f"the transfer of {label}"
-
-    @cached_property
-    def _rows(self) -> Any:
-        """Of each instruction the row of its interval, -1 for none."""
-        at = columns_of_intervals(self.trace.intervals).instruction
-        rows = np.full(max(len(self.instructions), int(at.max(initial=-1)) + 1), -1)
-        rows[at] = np.arange(len(at))
-        return rows
+    def names(self) -> InstructionNames:
+        """What the instructions are called."""
+        return InstructionNames.of_trace(
+            self.trace, lambda at: isinstance(self.instructions[at], Compute)
+        )
 
     def at(self, step: int) -> Sequence[Instruction]:
         """The instructions of a step."""

@@ -9,7 +9,7 @@ import numpy as np
 
 import planners as sp
 from app.captions.why import cause_text
-from app.display.displayed_plan import DisplayedPlan
+from app.display.instruction_names import InstructionNames
 from app.model.units import seconds_text
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
 from planners.simulator.records.interval_columns import columns_of_intervals
@@ -35,8 +35,8 @@ Columns = dict[str, list[Any]]
 class Bars:
     """The timeline's bars of a trace, by the seconds that are in sight."""
 
-    def __init__(self, shown: DisplayedPlan, trace: sp.Trace) -> None:
-        self.shown, self.trace = shown, trace
+    def __init__(self, names: InstructionNames, trace: sp.Trace) -> None:
+        self.names, self.trace = names, trace
         self._times = times = columns_of_intervals(trace.intervals)
         self._begin, self._stop, self._stall = times.start_s, times.stop_s, times.stall_s
         self._engine = np.array(times.engines)[times.engine]
@@ -74,11 +74,11 @@ class Bars:
         return (self._start < stop) & (self._stop > start)
 
     def _bars(self, positions: Any) -> Columns:
-        return interval_columns(self.shown, self._items(positions))
+        return interval_columns(self.names, self._items(positions))
 
     def _waits(self, positions: Any) -> Columns:
         stood = positions[self._stall[positions] > 0]
-        return stall_columns(self.shown, self._items(stood))
+        return stall_columns(self.names, self._items(stood))
 
     def _items(self, positions: Any) -> Sequence[sp.Interval]:
         return self._times.at(positions).intervals()
@@ -86,7 +86,7 @@ class Bars:
     def _bundle(self, engine: str, positions: Any) -> tuple[Any, ...]:
         lane, colour, hatch = ENGINES.get(engine, (engine, BLUE, PLAIN))
         first, last = self._items(positions[[0, -1]])
-        ran = engine in self.shown.computing
+        ran = engine in self.names.computing
         numbers = dict.fromkeys(self._times.label[positions].tolist())
         names = [self._times.labels[at] for at in numbers]
         label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
@@ -130,23 +130,23 @@ def lane_name(engine: str) -> str:
     return ENGINES.get(engine, (engine, BLUE, PLAIN))[0]
 
 
-def interval_columns(shown: DisplayedPlan, items: Iterable[sp.Interval]) -> Columns:
+def interval_columns(names: InstructionNames, items: Iterable[sp.Interval]) -> Columns:
     """One row for each interval."""
     columns: Columns = {name: [] for name in (*COLUMNS, "kind")}
     for item in items:
-        ran = item.engine in shown.computing
+        ran = item.engine in names.computing
         lane, colour, hatch = ENGINES.get(item.engine, (item.engine, BLUE, PLAIN))
         what = "computed" if ran else "stored" if item.engine.startswith("dma_out") else "loaded"
         when = f"{seconds_text(item.stop_s - item.start_s)} from {seconds_text(item.start_s)}"
         look = (item.start_s, item.stop_s, lane, colour, hatch, item.label, what)
-        row = (*look, when, item.step + 1, cause_text(shown, item))
+        row = (*look, when, item.step + 1, cause_text(names, item))
         for name, value in zip(COLUMNS, row, strict=True):
             columns[name].append(value)
         columns["kind"].append("operator" if ran else "tensor")
     return columns
 
 
-def stall_columns(shown: DisplayedPlan, items: Iterable[sp.Interval]) -> Columns:
+def stall_columns(names: InstructionNames, items: Iterable[sp.Interval]) -> Columns:
     """One row for each wait: hatched where arithmetic stands still, a thin line elsewhere.
 
     A transfer engine that waits for its data costs no time of its own.
@@ -160,7 +160,7 @@ def stall_columns(shown: DisplayedPlan, items: Iterable[sp.Interval]) -> Columns
         colour, hatch = (VERMILLION, WAITS) if costs else (GREY, PLAIN)
         when = f"{seconds_text(item.stall_s)} before {item.label}"
         row: Sequence[Any] = (item.start_s - item.stall_s, item.start_s, lane, colour, hatch)
-        row = (*row, item.label, f"{lane} waits", when, item.step + 1, cause_text(shown, item))
+        row = (*row, item.label, f"{lane} waits", when, item.step + 1, cause_text(names, item))
         row = (*row, *((0.5, 0.15) if costs else (0.1, 0.7)))
         for name, value in zip(STALL_COLUMNS, row, strict=True):
             columns[name].append(value)

@@ -46,7 +46,8 @@ class BoundBars(Bars):
     """The bars of a trace, and what binds the operators meanwhile."""
 
     def __init__(self, shown: DisplayedPlan, trace: sp.Trace) -> None:
-        super().__init__(shown, trace)
+        super().__init__(shown.names, trace)
+        self.shown = shown
         self.spans = bound_spans(shown, trace)
 
     def columns(self, start: float, stop: float) -> tuple[Columns, Columns]:

@@ -35,7 +35,8 @@ class StreamBars(Bars):
         assert stream is not None
         stages = sorted(stages_of(stream, trace), key=lambda stage: stage.start_s)
         self.stages = stages
-        super().__init__(shown, replace(trace, intervals=tuple(map(_interval, stages))))
+        self.shown = shown
+        super().__init__(shown.names, replace(trace, intervals=tuple(map(_interval, stages))))
 
     def _bars(self, positions: Any) -> Columns:
         bars: Columns = {name: [] for name in (*COLUMNS, "kind")}

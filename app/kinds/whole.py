@@ -176,7 +176,7 @@ class WholeKind:
 
     def bars(self, shown: DisplayedPlan, trace: sp.Trace) -> Bars:
         """The timeline's bars of a trace; what binds operators where that is known."""
-        return BoundBars(shown, trace) if tells_bound(shown, trace) else Bars(shown, trace)
+        return BoundBars(shown, trace) if tells_bound(shown, trace) else Bars(shown.names, trace)
 
     def lanes(self, shown: DisplayedPlan, trace: sp.Trace) -> list[str]:
         """The engines that are used, compute first and what binds it beneath."""

@@ -186,7 +186,7 @@ def _time(models: Models) -> str:
         return f"{text} The arithmetic never waits."
     return (
         f"{text} Hatched: the arithmetic stands still, {seconds_text(waited)} in all. Its longest"
-        f" wait is before {item.label}: it {cause_text(shown, item).split(' (')[0]}."
+        f" wait is before {item.label}: it {cause_text(shown.names, item).split(' (')[0]}."
     )
 
 

@@ -56,14 +56,25 @@ def test_the_page_goes_out_before_what_is_on_it_is_made(visited: Document) -> No
         assert not list(visited.select({"type": Plot}))
         assert not list(visited.select({"type": HTML}))  # with one, Panel would load MathJax
         assert len(visited.models) < 60
+        assert len(sheets_of(visited)) > 1
+        assert not foreign_to(visited)  # a browser that came late is sent the page as it is now
         roots = [root.ref["id"] for root in visited.roots]
         go_on(visited)
     assert len(list(visited.select({"type": Plot}))) == 2  # the others are further down
     assert len(visited.models) < 280  # what is not seen costs nothing
     assert [root.ref["id"] for root in visited.roots] == roots
-    sheets = [str(sheet.url) for sheet in visited.select({"type": ImportedStyleSheet})]
-    assert len(sheets) > 3
-    assert not [url for url in sheets if "://" in url]  # nothing may leave the machine
+    assert len(sheets_of(visited)) > 3
+    assert not foreign_to(visited)
+
+
+def sheets_of(document: Document) -> list[str]:
+    """Where the style sheets of a page are."""
+    return [str(sheet.url) for sheet in document.select({"type": ImportedStyleSheet})]
+
+
+def foreign_to(document: Document) -> list[str]:
+    """Those on another machine: nothing may leave this one."""
+    return [url for url in sheets_of(document) if "://" in url]
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ import panel as pn
 from tornado.ioloop import IOLoop
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.model.packing import packed
 from app.model.paths import script
 from app.outputs.notebook.asking import checked
@@ -52,6 +53,7 @@ class Inline:
         self.word = secrets.token_urlsafe(16)
         self.sessions: list[Session] = []
         self._plan: tuple[Any, sp.Plan] | None = None
+        self._left: DisplayedPlan | None = None
         _BEGIN[self.word] = self._begin
 
     @property
@@ -63,8 +65,9 @@ class Inline:
 
     @property
     def plan(self) -> sp.Plan:
-        """The plan on screen. Raises `BadInput` before there is one."""
-        shown = self.session.work.shown
+        """The plan on screen, or that was on the last page that is gone. Raises `BadInput` before
+        there is one."""
+        shown = self._left if self._left and not self.sessions else self.session.work.shown
         if self._plan is None or self._plan[0] is not shown:
             self._plan = shown, plan_of(shown)
         return self._plan[1]
@@ -84,6 +87,13 @@ class Inline:
         """Open a page's session with what is to be explored; from then on it is to be had."""
         self._open(session)
         self.sessions.append(session)
+        pn.state.on_session_destroyed(lambda _context: self._leave(session))
+
+    def _leave(self, session: Session) -> None:
+        """A page is gone: nothing is left of its session but the plan that was on screen."""
+        if session in self.sessions:
+            self._left = session.work.shown or self._left
+            self.sessions.remove(session)
 
     def _open(self, session: Session) -> None:
         what = self.what

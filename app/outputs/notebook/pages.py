@@ -12,12 +12,12 @@ import secrets
 from collections.abc import Callable
 from functools import cache
 from html import escape
-from types import SimpleNamespace
 from typing import Any
 
 import planners as sp
 from app.captions.notes import assumptions
 from app.display.displayed_plan import DisplayedPlan
+from app.display.instruction_names import InstructionNames
 from app.kinds.bars_of_time import Bars
 from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
@@ -30,7 +30,6 @@ from app.outputs.notebook.replayed import known, replayed, too_long
 from app.views.panels.cards import badge, cards_html, proof_text
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from planners.core.display import Displayed, table
-from planners.core.program import Compute, Load, Piece, Region
 from planners.core.svg import LEFT, WIDTH, Paints, Scale, drawing, folded, rows_table
 from planners.core.units import format_bytes
 
@@ -216,22 +215,12 @@ def trace_page(trace: sp.Trace, paints: Paints) -> str:
         (format_bytes(trace.peak_bytes), "peak"),
         (seconds_text(trace.stall_s.get("compute", 0.0)), "compute waits"),
     ]
-    stand_in: Any = SimpleNamespace(instructions=_instructions(trace))
+    ran = {item.instruction for item in trace.intervals if item.engine == "compute"}
+    names = InstructionNames.of_trace(trace, ran.__contains__)
     engines = engines_of(trace)
-    lanes = lanes_html(Bars(stand_in, trace), engines, trace.makespan_s, paints)
+    lanes = lanes_html(Bars(names, trace), engines, trace.makespan_s, paints)
     title = f"<h3>Trace <small>on {escape(trace.machine)}</small></h3>"
     return title + _cards(cards) + lanes + _told() + _engine_tables(trace)
-
-
-def _instructions(trace: sp.Trace) -> dict[int, Compute | Load]:
-    """What the timeline needs of a program, as far as a trace has it: labels."""
-    nowhere = Region("", None, 0)
-    return {
-        item.instruction: Compute(item.step, item.label, (), (), 0)
-        if item.engine == "compute"
-        else Load(item.step, Piece(item.label, ()), nowhere, nowhere)
-        for item in trace.intervals
-    }
 
 
 def report_page(report: sp.CheckReport, _paints: Paints) -> str:

@@ -191,7 +191,7 @@ def test_a_window_holds_what_meets_it(drawn: DisplayedPlan) -> None:
 
 
 def test_bundled_bars_are_as_busy_as_what_they_hold(drawn: DisplayedPlan) -> None:
-    bars = Bars(drawn, drawn.trace)
+    bars = Bars(drawn.names, drawn.trace)
     found, waits = bars.bundles(0.0, drawn.trace.makespan_s)
     numbers = [re.match(r"([\d,]+) ", words) for words in found["what"]]
     counts = [int(number[1].replace(",", "")) if number else 1 for number in numbers]

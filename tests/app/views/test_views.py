@@ -250,8 +250,8 @@ def test_bars_are_narrow_where_most_are() -> None:
 
 
 def test_waits_end_where_what_waited_begins(shown: DisplayedPlan) -> None:
-    starts = set(interval_columns(shown, shown.trace.intervals)["left"])
-    stalls = stall_columns(shown, shown.trace.intervals)
+    starts = set(interval_columns(shown.names, shown.trace.intervals)["left"])
+    stalls = stall_columns(shown.names, shown.trace.intervals)
     assert stalls["right"]
     assert set(stalls["right"]) <= starts
     assert all("waited" in cause for cause in stalls["cause"])
