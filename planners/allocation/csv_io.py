@@ -13,6 +13,9 @@ from planners.core.errors import BadInput
 from planners.core.files import read_bounded
 
 COLUMNS = ("id", "lower", "upper", "size")
+GAPS = "gaps"
+_OTHER_NAMES = {"buffer": "id", "buffer_id": "id", "begin": "lower", "start": "lower"}
+"""MiniMalloc's older names of columns; in its `end` is the last step, in `upper` the one after."""
 
 
 class CsvRow(NamedTuple):
@@ -100,9 +103,12 @@ def _parse(
     name: str,
     optional: Sequence[str],
 ) -> list[CsvRow]:
-    header = [cell.strip() for cell in next(rows, [])]
-    if sorted(set(header) - set(optional)) != sorted(COLUMNS) or len(set(header)) < len(header):
-        given = ",".join(header)[:200] or "nothing"
+    given_header = [cell.strip() for cell in next(rows, [])]
+    header = [_OTHER_NAMES.get(name, name) for name in given_header]
+    last = "end" in header
+    header = ["upper" if name == "end" else name for name in header]
+    if sorted(set(header) - {*optional, GAPS}) != sorted(COLUMNS) or len(set(header)) < len(header):
+        given = ",".join(given_header)[:200] or "nothing"
         more = "".join(f"[,{column}]" for column in optional)
         wanted = ",".join(COLUMNS) + more
         raise BadInput(f"{name}, line 1: the header must be {wanted}, found {given!r}")
@@ -112,7 +118,7 @@ def _parse(
         if not any(cell.strip() for cell in row):
             continue
         where = f"{name}, line {rows.line_num}"
-        new = _row(header, row, where)
+        new = _row(header, row, where, int(last))
         if (id := new.lifetime.id) in first_line:
             raise BadInput(f"{where}: id {id!r:.80} was given on line {first_line[id]} already")
         first_line[id] = rows.line_num
@@ -122,7 +128,8 @@ def _parse(
     return found
 
 
-def _row(header: Sequence[str], row: Sequence[str], where: str) -> CsvRow:
+def _row(header: Sequence[str], row: Sequence[str], where: str, beyond: int) -> CsvRow:
+    """A row; `beyond` is how far behind its last cell of time it ends."""
     if len(row) != len(header):
         raise BadInput(f"{where}: {len(row)} cells where {len(header)} were expected")
     cells = {column: cell.strip() for column, cell in zip(header, row, strict=True)}
@@ -131,7 +138,13 @@ def _row(header: Sequence[str], row: Sequence[str], where: str) -> CsvRow:
     numbers = {column: natural(cells[column], column, where) for column in COLUMNS[1:]}
     more = {column: cell for column, cell in cells.items() if cell and column not in COLUMNS}
     alignment = natural(more["alignment"], "alignment", where) if "alignment" in more else 1
+    if more.pop(GAPS, ""):
+        raise BadInput(
+            f"{where}: gaps within a lifetime are not packed: leave that column out, and each has "
+            "its bytes for as long as it lives, gaps included"
+        )
     lower, upper, size = (numbers[column] for column in COLUMNS[1:])
+    upper += beyond
     try:
         return CsvRow(Lifetime(cells["id"], lower, upper, size, alignment), more, where)
     except BadInput as error:

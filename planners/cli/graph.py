@@ -29,17 +29,18 @@ from planners.core.weights import COUNTED
 @app.command()
 def graph(
     model: Model,
-    out: Annotated[Path, typer.Option("--out", help="where the graph's JSON goes")],
+    out: Annotated[Path | None, typer.Option("--out", help="save the graph as JSON")] = None,
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = None,
     fold_padding: FoldPadding = True,
     as_json: AsJson = False,
 ) -> None:
-    """Import a model and save its graph as JSON."""
+    """Import a model, and print its operators or save its graph as JSON."""
     require_distinct([model], {"--out": out})
     network = load(model, shape, granularity, width, fold_padding)
-    network.save(out)
+    if out is not None:
+        network.save(out)
     facts = {
         "model": network.name,
         "operators": len(network.operators),
@@ -48,12 +49,26 @@ def graph(
         "parameters": network.parameter_count,
         "bytes_per_element": network.bytes_per_element,
         "element_types": network.element_types,
-        "out": str(out),
     }
+    facts |= {"out": str(out)} if out is not None else {}
     said = facts | {"bytes_per_element": network.width_words}
     said["element_types"] = ", ".join(f"{n} {name}" for name, n in network.element_types.items())
     known = caveats(network)
-    CommandAnswer(as_json).give(facts | known.facts(), with_notes(print_table(said), known))
+    text = print_table(said) if out is not None else f"{print_table(said)}\n\n{_rows(network)}"
+    CommandAnswer(as_json).give(facts | known.facts(), with_notes(text, known))
+
+
+def _rows(network: sp.Graph) -> str:
+    """A line an operator: its name, its kind, the shapes of what it gives, and its MACs."""
+    rows = [("operator", "kind", "gives", "MACs")]
+    for op in network.operators:
+        shapes = ", ".join("x".join(map(str, network.tensors[n].shape)) or "()" for n in op.outputs)
+        rows.append((op.name, op.kind, shapes, f"{op.macs:,}"))
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{name:<{wide[0]}}  {kind:<{wide[1]}}  {shapes:<{wide[2]}}  {macs:>{wide[3]}}"
+        for name, kind, shapes, macs in rows
+    )
 
 
 @app.command()

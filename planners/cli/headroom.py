@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from typing import Annotated, Any
@@ -59,7 +59,6 @@ def _of_network(
 
     counted = None if width is None else read_width(width)
     usual = sp.load(model, bytes_per_element=counted)
-    sizes = overlap.image_sizes(usual, limit, step, SMALLEST)
     batch, channels, *image = usual.tensors[usual.inputs[0]].shape
 
     @cache
@@ -68,21 +67,38 @@ def _of_network(
         shape = (batch, channels, side, side)
         return sp.load(model, input_shape=shape, bytes_per_element=counted)
 
+    sizes: Sequence[int] = overlap.image_sizes(usual, limit, step, SMALLEST)
+    fixed = _is_fixed(build, image[0], step)
+    made: Callable[[int], sp.Graph] = (lambda _: usual) if fixed else build
+    sizes = [image[0]] if fixed else sizes
+
     rows = []
     for method, need in overlap.methods().items():
-        answer = overlap.largest(overlap.measured(build, need, limit), sizes, limit)
+        answer = overlap.largest(overlap.measured(made, need, limit), sizes, limit)
         rows.append(_row(method, "image", answer))
     if rows[0]["size"] is None:
-        sp.plan(build(sizes[0]), OVERLAP, limit)  # says what binds
+        sp.plan(made(sizes[0]), OVERLAP, limit)  # says what binds
         raise BadInput(f"{model} fits at no size tried")
     return {
         "model": model,
         "image": image[0],
+        "fixed_size": fixed,
         "ram_limit_bytes": limit,
         "step": step,
         "parameter_bytes": usual.parameter_bytes,
         "rows": rows,
     }
+
+
+def _is_fixed(build: Callable[[int], sp.Graph], side: int, step: int) -> bool:
+    """Whether a network is of one size, as most files are: neither larger nor smaller is read."""
+    for other in (side + step, max(side - step, 1)):
+        try:
+            build(other)
+        except BadInput:
+            continue
+        return False
+    return True
 
 
 def _of_module(name: str, limit: int | None, reporter: Reporter) -> dict[str, Any]:
@@ -135,10 +151,17 @@ def _table(facts: Mapping[str, Any]) -> str:
             f"{size_text(row['ram_bytes']):>24}{counts}  {row['method']}"
             + ("" if row["monotone"] else " (not monotone)")
         )
+    if facts.get("fixed_size"):
+        lines.append("The network is of this size alone: whether it fits, and what it needs.")
+        return _with_weights(lines, facts)
     lines.append(
         "The largest by bisection; the next sizes on both sides were tried too. Static bytes of "
         "frameworks, where known, are counted."
     )
+    return _with_weights(lines, facts)
+
+
+def _with_weights(lines: list[str], facts: Mapping[str, Any]) -> str:
     if facts.get("flash_bytes"):  # 0: not bounded
         weights, room = size_text(facts["parameter_bytes"]), size_text(facts["flash_bytes"])
         lines.append(f"Weights: {weights}, batch norms unfolded; the machine has {room} for them.")

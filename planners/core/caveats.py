@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planners.core.access import POOLS
 from planners.core.graph import Graph, Operator
 from planners.core.units import format_bytes
 
@@ -22,7 +21,6 @@ FREE = frozenset(
     "relu relu6 silu gelu hardswish hardsigmoid sigmoid leaky_relu tanh elu selu celu mish "
     "softplus softsign hardtanh hardshrink softshrink tanhshrink logsigmoid log_sigmoid prelu "
     "threshold glu softmax _softmax log_softmax hardmax normalize dropout "
-    "lp_pool1d lp_pool2d lp_pool3d "
     "native_batch_norm _native_batch_norm_legit_functional "
     "batch_norm layer_norm group_norm instance_norm rms_norm local_response_norm "
     "linalg_vector_norm norm mean sum amax amin max min prod std var logsumexp argmax argmin any "
@@ -115,7 +113,8 @@ def _kept(graph: Graph) -> str:
 
 def _is_uncounted(op: Operator) -> bool:
     """Whether an operator computes, and counts no MACs."""
-    return op.macs == 0 and op.kind not in FREE | POOLS and not op.kind.startswith("adaptive_")
+    pools = op.kind.startswith(("adaptive_", "max_pool", "avg_pool", "lp_pool"))
+    return op.macs == 0 and op.kind not in FREE and not pools
 
 
 def _count(names: tuple[str, ...]) -> str:

@@ -121,6 +121,17 @@ def test_graph_is_saved_and_read_back(spillway: Any, tmp_path: Path) -> None:
     assert spillway("plan", out, "--json").json["model"] == "squeezenet1_1"
 
 
+def test_a_graph_is_printed_where_no_file_is_asked_for(spillway: Any) -> None:
+    said = spillway("graph", "squeezenet1_1").out
+    lines = [line.split() for line in said.split("\n\n")[1].splitlines()]
+    assert lines[0] == ["operator", "kind", "gives", "MACs"]
+    assert len(lines) == 1 + 38
+    assert (
+        sum(int(line[-1].replace(",", "")) for line in lines[1:]) == sp.load("squeezenet1_1").macs
+    )
+    assert "out" not in spillway("graph", "squeezenet1_1", "--json").json
+
+
 def test_sweep_writes_one_row_a_plan(spillway: Any, tmp_path: Path) -> None:
     out = tmp_path / "table.csv"
     budgets = "MR,MP,10KB"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planners.cli import main
+from tests.importers.onnx_models import model, node, write
 
 Spillway = Callable[..., tuple[int, str, str]]
 
@@ -89,3 +91,15 @@ def test_what_makes_no_sense(spillway: Spillway, arguments: tuple[str, ...], say
     code, out, err = spillway("headroom", *arguments)
     assert (code, out) == (2, "")
     assert says in err
+
+
+def test_a_network_of_one_size_says_what_it_needs(spillway: Spillway, tmp_path: Path) -> None:
+    """A file's size is fixed: whether it fits, and what each method needs."""
+    path = write(model([node("Relu", "x", "y")], {"x": [1, 3, 8, 8]}, {"y": None}), tmp_path)
+    code, out, _ = spillway("headroom", path, "--ram", "1KiB")
+    assert code == 0
+    assert "The network is of this size alone" in out
+    found = rows(spillway("headroom", path, "--ram", "1KiB", "--json")[1])
+    need = 3 * 8 * 8 * 4
+    assert (found["image", "overlap"]["size"], found["image", "overlap"]["ram_bytes"]) == (8, need)
+    assert found["image", "whole_tensors"]["size"] is None
