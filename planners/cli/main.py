@@ -70,7 +70,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "graph": (
         "planners.cli.graph",
-        "Import a model and save its graph as JSON.",
+        "Import a model, and print its operators or save its graph as JSON.",
     ),
     "budgets": (
         "planners.cli.graph",
