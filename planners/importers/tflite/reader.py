@@ -16,8 +16,8 @@ from planners.core.element_types import Width, width_of_file
 from planners.core.errors import BadInput
 from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
 from planners.importers.padding import graph_of
-from planners.importers.passes import CallTrace
-from planners.importers.torch.said import NodeValue
+from planners.importers.passes import CallTrace, needed
+from planners.importers.torch.said import Aten, NodeValue
 
 if TYPE_CHECKING:
     from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteSubgraph
@@ -115,13 +115,14 @@ class SubgraphReader:
     """The calls of a file's first subgraph, and what it keeps from run to run.
 
     `variables` has the value that each resource variable has now, by its name; `kept` the tensor
-    that each of those began as.
+    that each of those began as, `users` the last operator that reads or assigns it.
     """
 
     file: TfliteFile
     variables: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     handles: dict[str, str] = field(default_factory=dict)
+    users: dict[str, TfliteOperator] = field(default_factory=dict)
     state: dict[str, str] = field(default_factory=dict)
 
     def read(self) -> FoundCalls:
@@ -146,6 +147,7 @@ class SubgraphReader:
                     f"{self.file.path}: {operator.label} is malformed: {why:.80}"
                 ) from error
         names = [values.names[n] for n in dict.fromkeys(graph.inputs)]
+        self._copy_new_values(names, values, writer)
         inputs = [self._tensor(name, "input", values) for name in names]
         inputs += [self._tensor(name, "state", values) for name in self.state if name not in names]
         known = {*names, *self.state, *writer.found.calls, *writer.found.parameters}
@@ -246,6 +248,7 @@ class SubgraphReader:
             self.handles[node.every_output[0]] = variable_name(node.operator)
             return
         variable = self.handles[node.input(0)]
+        self.users[variable] = node.operator
         if kind == "READ_VARIABLE":
             out = node.every_output[0]
             if variable not in self.variables:
@@ -261,6 +264,32 @@ class SubgraphReader:
             self.kept[variable] = name
         self.variables[variable] = value
         self.state[self.kept[variable]] = value
+
+    def _copy_new_values(
+        self, inputs: Sequence[str], values: TfliteValues, writer: CallWriter
+    ) -> None:
+        """Give each variable a new value of its own: views, inputs, constants and other variables
+        are copied into it, as the runtime does, and so is what two variables are assigned."""
+        from planners.importers.tflite.values import TfliteNode
+
+        calls, moving, taken = writer.found.calls, {*inputs, *self.state}, set[str]()
+        for variable, old in self.kept.items():
+            value = self.state[old]
+            call = calls.get(value)
+            reached = needed(calls, [value], ())
+            moves = not moving.isdisjoint(
+                {value, *(r for name in reached for r in calls[name].reads)}
+            )
+            if call is not None and not call.view and moves and value not in taken:
+                taken.add(value)
+                continue
+            new = writer.found.fresh(f"{old}'")
+            values.of[new], values.used = values.of[value], values.used | {new}
+            reads = {"self": value} if moves else {"self": old, "src": value}
+            node = TfliteNode(replace(self.users[variable], outputs=()), values, {old: new})
+            relation = ("same",) if moves else ()
+            writer.add(node, [Aten("copy", reads, relation=relation, unary=False)], "")
+            self.state[old] = new
 
 
 def _block(name: str) -> str:

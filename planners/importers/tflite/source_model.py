@@ -189,6 +189,8 @@ class TfliteModel:
             assert out is not None
             code = int(node.get("FusedActivationFunction", 0))
             return torch.from_numpy(clamped(value(call.reads[0]).numpy(), code, out))
+        if what.kind == "copy":  # what a variable is assigned
+            return value(call.reads[-1])
         if node.operator.kind in MOVES or what.kind == "reshape":
             return _moved(what, value(call.reads[0]), shape, node)
         return self._kernel(node, call.reads, what, value, shape)
