@@ -132,6 +132,52 @@ def test_what_is_not_known_needs_everything(tmp_path: Path) -> None:
     assert graph.source["opaque"] == [graph.operators[0].name]
 
 
+def for_ethos_u(kind: str = "ethos-u", one: bool = True) -> TfliteWriter:
+    """What Vela writes: commands, weights, two kinds of scratch (or one twice), a map; a ReLU."""
+    w = TfliteWriter()
+    commands, weights = (w.tensor((n,), "uint8", np.ones(n, np.uint8)) for n in (32, 48))
+    scratch = w.tensor((700,), "uint8", name="scratch")
+    fast = scratch if one else w.tensor((90,), "uint8", name="scratch_fast")
+    x, y = (w.tensor((1, 4, 4, 8), "int8", name=name) for name in "xy")
+    w.inputs = [x]
+    w.operator(kind, [commands, weights, scratch, fast, x], [y], custom=b"\1\4\1")
+    w.outputs = [w.operator("RELU", [y], [w.tensor((1, 4, 4, 8), "int8", name="z")])]
+    return w
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_memory_that_a_custom_operator_works_in_is_there_from_the_beginning(
+    one: bool, tmp_path: Path
+) -> None:
+    path = for_ethos_u(one=one).save(tmp_path / "net_vela.tflite")
+    graph = sp.load(path)
+    names = ("scratch",) if one else ("scratch", "scratch_fast")
+    assert graph.inputs == ("x", *names)
+    assert graph.source["input_shape"] == [[1, 8, 4, 4]]
+    first = graph.operators[0]
+    assert {*first.inputs} == {"x", *names}
+    needs = sum(map(graph.size_bytes, (*first.inputs, *first.outputs)))
+    assert needs == 700 + (0 if one else 90) + 2 * 128
+    assert "scratch (700 elements)" in graph.source["note"]
+    assert sp.load(path, input_shape=(1, 4, 4, 8)) == graph
+    sp.check(sp.plan(graph, "cosma", "MR"))
+
+
+def test_nothing_else_may_read_what_nothing_makes(tmp_path: Path) -> None:
+    """Not another operator, nor what that one reads at another place, nor what is made later."""
+    changed = [for_ethos_u("MyOwn"), for_ethos_u(), for_ethos_u(), for_ethos_u()]
+    changed[1].inputs = [0]  # x is no input now
+    changed[2].operators.insert(0, ("ABS", [2], [changed[2].tensor((700,), "uint8")], "", {}))
+    changed[3].operators.append(("ABS", [0], [2], "", {}))
+    for w, name in zip(changed, ("scratch", "x", "scratch", "scratch"), strict=True):
+        with pytest.raises(sp.BadInput, match=f"reads tensor '{name}', which nothing before it"):
+            sp.load(w.save(tmp_path / "broken.tflite"))
+    returned = for_ethos_u()
+    returned.outputs = [2]
+    with pytest.raises(sp.BadInput, match="reads tensor 'scratch', which nothing before it"):
+        sp.load(returned.save(tmp_path / "broken.tflite"))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

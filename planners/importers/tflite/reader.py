@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 MALFORMED = (struct.error, AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 CONTROL = frozenset({"IF", "WHILE", "STABLEHLO_WHILE", "STABLEHLO_CASE"})
+SCRATCH = {"ethos-u": (2, 3)}
+"""Where custom operators name memory to work in, which the runtime keeps for them: Vela's has its
+commands and weights in front, and the maps that it reads behind."""
 VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
 
 
@@ -54,11 +57,17 @@ def from_tflite(
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     file = read_tflite(path)
     found = SubgraphReader(file).read()
-    _check_shapes(file, found.trace, input_shape)
+    _check_shapes(file, found, input_shape)
     source = {
         "tflite": {"file": file.path.name, "sha256": file.digest},
-        "input_shape": [list(t.shape) for t in found.trace.inputs if t.kind == "input"],
+        "input_shape": [list(t.shape) for t in found.inputs],
     }
+    if scratch := [t for t in found.trace.inputs if t.name in found.scratch]:
+        sizes = ", ".join(f"{t.name:.40} ({t.elements:,} elements)" for t in scratch)
+        source["note"] = (
+            f"operators work in {sizes}, which the runtime keeps for them from the beginning: "
+            "counted as inputs, beside the maps that may lie there too"
+        )
     try:
         graph = graph_of(
             found.trace,
@@ -80,7 +89,7 @@ def _kinds(op: Operator) -> set[str]:
     return {op.kind, *(part.kind for part in op.parts)}
 
 
-def _check_shapes(file: TfliteFile, trace: CallTrace, given: Sequence[Any] | None) -> None:
+def _check_shapes(file: TfliteFile, found: FoundCalls, given: Sequence[Any] | None) -> None:
     """Refuse other shapes than the file's: its operators hold sizes that follow from them."""
     if given is None:
         return
@@ -88,7 +97,7 @@ def _check_shapes(file: TfliteFile, trace: CallTrace, given: Sequence[Any] | Non
     own = [list(graph.tensors[n].shape) for n in graph.inputs]
     several = all(isinstance(shape, (list, tuple)) for shape in given)
     shapes = [list(shape) for shape in given] if several else [list(given)]
-    turned = [list(t.shape) for t in trace.inputs if t.kind == "input"]
+    turned = [list(t.shape) for t in found.inputs]
     if shapes not in (own, turned):
         raise BadInput(f"{file.path} has its own input shapes, {own}: leave input_shape out")
 
@@ -99,7 +108,7 @@ class FoundCalls:
 
     `outputs` are what the file returns, in its order, by what they are the same as; `graph` is the
     first subgraph with those that it calls in it. `variables` are resource variables, by the name
-    of the tensor that each of them began as.
+    of the tensor that each of them began as; `scratch` is memory that operators work in.
     """
 
     trace: CallTrace
@@ -108,6 +117,12 @@ class FoundCalls:
     outputs: tuple[str, ...]
     graph: TfliteSubgraph
     variables: Mapping[str, str]
+    scratch: frozenset[str] = frozenset()
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """What a caller gives, in the file's order."""
+        return [t for t in self.trace.inputs if t.kind == "input" and t.name not in self.scratch]
 
 
 @dataclass(slots=True)
@@ -133,7 +148,8 @@ class SubgraphReader:
         from planners.importers.torch.said import CallWriter
 
         graph = inlined(self.file)
-        self._check_order(graph)
+        scratch = sorted(_scratch(graph))
+        self._check_order(graph, scratch)
         graph = sized(self.file, graph)
         values = values_of(self.file, graph)
         ahead = dict(self._next_values(graph, values))
@@ -146,7 +162,7 @@ class SubgraphReader:
                 raise BadInput(
                     f"{self.file.path}: {operator.label} is malformed: {why:.80}"
                 ) from error
-        names = [values.names[n] for n in dict.fromkeys(graph.inputs)]
+        names = [values.names[n] for n in dict.fromkeys((*graph.inputs, *scratch))]
         self._copy_new_values(names, values, writer)
         inputs = [self._tensor(name, "input", values) for name in names]
         inputs += [self._tensor(name, "state", values) for name in self.state if name not in names]
@@ -163,7 +179,8 @@ class SubgraphReader:
             self.state,
         )
         began = {name: variable for variable, name in self.kept.items()}
-        return FoundCalls(trace, values, writer.found, returned, graph, began)
+        work = frozenset(values.names[n] for n in scratch)
+        return FoundCalls(trace, values, writer.found, returned, graph, began, work)
 
     def _numbers(self, values: TfliteValues, name: str) -> NDArray[Any] | None:
         """The numbers of a constant; None where its bytes are not as its shape says."""
@@ -171,10 +188,10 @@ class SubgraphReader:
             return self.file.numbers(values.tensors[name])
         return None
 
-    def _check_order(self, graph: TfliteSubgraph) -> None:
+    def _check_order(self, graph: TfliteSubgraph, scratch: Sequence[int]) -> None:
         """Refuse a file in which something is read that nothing before it has made."""
         made = {t.number for t in graph.tensors if t.constant or t.variable}
-        made |= {*graph.inputs}
+        made |= {*graph.inputs, *scratch}
         for operator in graph.operators:
             for number in operator.inputs:
                 if number >= 0 and number not in made:
@@ -290,6 +307,18 @@ class SubgraphReader:
             relation = ("same",) if moves else ()
             writer.add(node, [Aten("copy", reads, relation=relation, unary=False)], "")
             self.state[old] = new
+
+
+def _scratch(graph: TfliteSubgraph) -> set[int]:
+    """What no operator makes and nothing reads but operators that work in it."""
+    work, other = set[int](), {*graph.inputs, *graph.outputs}
+    for operator in graph.operators:
+        places = SCRATCH.get(operator.kind, ()) if operator.custom else ()
+        for place, number in enumerate(operator.inputs):
+            (work if place in places else other).add(number)
+        other.update(operator.outputs)
+    tensors = (graph.tensors[n] for n in work - other if n >= 0)
+    return {t.number for t in tensors if not (t.constant or t.variable)}
 
 
 def _block(name: str) -> str:

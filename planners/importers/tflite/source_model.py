@@ -100,7 +100,7 @@ class TfliteModel:
 
     def input_values(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
         """The inputs, arrays as the file lays them, by name and with channels second."""
-        wanted = [t for t in self.found.trace.inputs if t.kind == "input"]
+        wanted = self.found.inputs
         arrays = [np.asarray(value) for value in inputs]
         tensors = [self.found.values.tensors[t.name] for t in wanted]
         if [(a.shape, str(a.dtype)) for a in arrays] != [(t.shape, t.dtype) for t in tensors]:
@@ -111,9 +111,8 @@ class TfliteModel:
     def random_inputs(self, seed: int | np.random.Generator) -> list[NDArray[Any]]:
         """Inputs drawn by chance: all whole numbers that a type has, normal ones of float."""
         rng, drawn = np.random.default_rng(seed), []
-        for wanted in self.found.trace.inputs:
-            if wanted.kind == "input":
-                drawn.append(_drawn(rng, self.found.values.tensors[wanted.name]))
+        for wanted in self.found.inputs:
+            drawn.append(_drawn(rng, self.found.values.tensors[wanted.name]))
         return drawn
 
     def outputs(self, known: Mapping[str, torch.Tensor]) -> tuple[NDArray[Any], ...]:
