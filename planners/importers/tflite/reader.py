@@ -68,14 +68,18 @@ def from_tflite(
             f"operators work in {sizes}, which the runtime keeps for them from the beginning: "
             "counted as inputs, beside the maps that may lie there too"
         )
+    read = partial(
+        graph_of,
+        granularity=granularity,
+        bytes_per_element=width_of_file(bytes_per_element),
+        source=source,
+        fold_padding=fold_padding,
+    )
     try:
-        graph = graph_of(
-            found.trace,
-            granularity,
-            bytes_per_element=width_of_file(bytes_per_element),
-            source=source,
-            fold_padding=fold_padding,
-        )
+        graph = read(found.trace)
+        if not graph.operators:  # It only moves data: so does the runtime, in memory of its own.
+            moves = tuple(replace(call, view=False) for call in found.trace.calls)
+            graph = read(replace(found.trace, calls=moves))
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
     if not graph.operators:
@@ -236,6 +240,7 @@ class SubgraphReader:
     ) -> None:
         from planners.importers.tflite.values import TfliteNode
         from planners.importers.tflite.words import said
+        from planners.importers.torch.ops import VIEWS
 
         if operator.kind in CONTROL:
             raise BadInput(
@@ -249,6 +254,8 @@ class SubgraphReader:
             steps = said(node)
             if steps is None:
                 kind = f"custom.{operator.kind}" if operator.custom else operator.kind.lower()
+                if kind in VIEWS:  # of what data say
+                    kind = f"dynamic_{kind}"
                 names = [name for name in node.inputs if not node.is_number(name)]
                 steps = [writer.opaque(kind, names)]
             writer.add(node, steps, _block(values.names[operator.outputs[0]]))

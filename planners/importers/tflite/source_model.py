@@ -11,10 +11,16 @@ import torch
 from numpy.typing import NDArray
 
 from planners.core.errors import BadInput
+from planners.importers.passes import needed
 from planners.importers.tflite.file import TfliteFile, TfliteTensor, read_tflite
 from planners.importers.tflite.inlined import first_values
 from planners.importers.tflite.kernels.by_kind import KERNELS, MOVES, SUMS
-from planners.importers.tflite.kernels.call import KernelCall, QuantisedAs, Unsupported
+from planners.importers.tflite.kernels.call import (
+    KernelCall,
+    OutsideData,
+    QuantisedAs,
+    Unsupported,
+)
 from planners.importers.tflite.kernels.elements import clamped
 from planners.importers.tflite.kernels.windows import finished
 from planners.importers.tflite.reader import MALFORMED, VARIABLES, SubgraphReader
@@ -44,9 +50,11 @@ class TfliteModel:
         self._begin = first_values(self.file, self.graph)
         self._turns = dict(self._weight_turns())
         self._kept: dict[str, torch.Tensor] = {}
-        for operator in self.graph.operators:
-            known = operator.kind in KERNELS or operator.kind in MOVES or not operator.outputs
-            if not known and operator.kind not in VARIABLES:
+        calls, nodes = self.found.calls.calls, self.found.calls.nodes
+        live = needed(calls, self.found.trace.outputs, ())
+        for operator in {n: nodes[n].operator for n in calls if n in live}.values():
+            known = operator.kind in KERNELS or operator.kind in MOVES | VARIABLES
+            if operator.custom or not known:
                 raise BadInput(
                     f"{self.file.path}: {operator.label} cannot be executed: there is no kernel "
                     "for it here"
@@ -171,6 +179,10 @@ class TfliteModel:
                     f"{self.file.path}: {node.operator.label} cannot be executed: there is no "
                     f"kernel for {why} here"
                 ) from None
+            except OutsideData as why:
+                raise BadInput(
+                    f"{self.file.path}: {node.operator.label} cannot be executed: {why}"
+                ) from None
             except MALFORMED as error:
                 raise BadInput(
                     f"{self.file.path}: {node.operator.label} is malformed: {error!s:.80}"
@@ -190,34 +202,38 @@ class TfliteModel:
             return torch.from_numpy(clamped(value(call.reads[0]).numpy(), code, out))
         if what.kind == "copy":  # what a variable is assigned
             return value(call.reads[-1])
-        if node.operator.kind in MOVES or what.kind == "reshape":
+        moves = node.operator.kind in MOVES and what.kind not in self.found.calls.opaque
+        if moves or what.kind == "reshape":
             return _moved(what, value(call.reads[0]), shape, node)
-        return self._kernel(node, call.reads, what, value, shape)
-
-    def _kernel(
-        self, node: TfliteNode, reads: Sequence[str], what: Aten, value: Any, shape: Any
-    ) -> Any:
-        call = self._kernel_call(node, reads, what, value)
-        tensors = [_here(array) for array in KERNELS[call.kind](call)]
-        return tensors[0].reshape(shape) if shape is not None else tensors
+        made = KERNELS[node.operator.kind](self._kernel_call(node, call.reads, what, value))
+        tensors = [_here(array) for array in made]
+        if shape is None:
+            return tensors
+        given = node.every_output
+        return tensors[given.index(name) if name in given else 0].reshape(shape)
 
     def _kernel_call(
         self, node: TfliteNode, reads: Sequence[str], what: Aten, value: Any
     ) -> KernelCall:
-        """What the operator's kernel is given; its first operand may be the step before."""
+        """What the operator's kernel is given; its first operand may be the step before.
+
+        What the call does not read says how large its value is: the file has that.
+        """
         operator = node.operator
         arrays: list[NDArray[Any] | None] = []
         stepped = next((r for r in reads if r not in self.found.values.tensors), None)
         for place in range(len(operator.inputs)):
             name = node.input(place)
+            read = self.found.calls.resolve(name) in reads
             if not name:
                 arrays.append(None)
             elif place == 0 and stepped is not None and "input" in what.operands:
                 arrays.append(_there(value(stepped)))
-            elif name in self.found.values.arrays and name not in reads:
+            elif name in self.found.values.arrays and not read:
                 arrays.append(self.found.values.arrays[name])
             else:
-                arrays.append(self._laid(node, place, value(name)))
+                laid = read or self.is_parameter(name)
+                arrays.append(self._laid(node, place, value(name)) if laid else None)
         return KernelCall(
             operator.kind,
             operator.get,
@@ -307,7 +323,7 @@ def _there(value: torch.Tensor) -> NDArray[Any]:
 
 def _here(array: NDArray[Any]) -> torch.Tensor:
     """The same with channels second."""
-    value = torch.from_numpy(np.ascontiguousarray(array))
+    value = torch.from_numpy(np.ascontiguousarray(array).reshape(array.shape))
     return value.movedim(-1, 1) if value.ndim in (4, 5) else value
 
 

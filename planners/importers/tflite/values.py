@@ -134,6 +134,11 @@ class TfliteNode:
         """The shape of the first value that it gives."""
         return self.values.of[self.every_output[0]].shape
 
+    @property
+    def file_out(self) -> list[int]:
+        """The shape of the first value that it gives, as the file has it."""
+        return list(self.values.tensors[self.every_output[0]].shape)
+
     def file_shape(self, place: int = 0) -> tuple[int, ...]:
         """The shape of an operand as the file has it."""
         return self.values.tensors[self.input(place)].shape

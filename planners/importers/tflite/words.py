@@ -138,8 +138,8 @@ def _cut(node: TfliteNode, spans: list[range]) -> Said:
 
 
 def _slice(node: TfliteNode) -> Said:
-    begin, size = node.whole(1), node.whole(2)
-    if begin is None or size is None:
+    begin, size = node.whole(1), node.whole(2) or node.file_out
+    if begin is None:
         return None
     ends = [
         n if length < 0 else at + length for at, length, n in zip(begin, size, node.file_shape())
@@ -149,21 +149,23 @@ def _slice(node: TfliteNode) -> Said:
 
 def _strided_slice(node: TfliteNode) -> Said:
     begin, end, steps = (node.whole(place) for place in (1, 2, 3))
-    if begin is None or end is None or steps is None or min(steps) < 0:
+    if begin is None or steps is None or min(steps) < 0:
         return None
     if node.get("EllipsisMask", 0) or node.get("NewAxisMask", 0) or node.get("Offset", False):
         return None
     shape, shrink = node.file_shape(), node.get("ShrinkAxisMask", 0)
-    if len(begin) > len(shape):
+    if len(begin) > len(shape) or (end is None and shrink):
         return None
     spans = [range(n) for n in shape]
-    for axis, (a, b, step) in enumerate(zip(begin, end, steps, strict=True)):
+    for axis, (a, b, step) in enumerate(zip(begin, end or begin, steps, strict=True)):
         whole = range(shape[axis])
         first = None if node.get("BeginMask", 0) >> axis & 1 else a
-        last = None if node.get("EndMask", 0) >> axis & 1 else b
+        last = None if end is None or node.get("EndMask", 0) >> axis & 1 else b
         if shrink >> axis & 1:
             first, last = a, (a + 1) or None
         spans[axis] = whole[first:last:step]
+        if end is None:
+            spans[axis] = spans[axis][: node.file_out[axis]]
     if not shrink:
         return _cut(node, spans)
     cut = _cut(node, spans) or []

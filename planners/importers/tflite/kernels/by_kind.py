@@ -34,8 +34,10 @@ KERNELS: Mapping[str, Callable[[KernelCall], Made]] = {
     "HARD_SWISH": elements.swish,
     "QUANTIZE": elements.quantised,
     "DEQUANTIZE": elements.real_again,
+    "CAST": elements.cast,
     "DENSIFY": lambda call: [call.array(0)],  # weights are read with their zeros
     "SOFTMAX": wholes.softmax,
+    "LOG_SOFTMAX": wholes.log_softmax,
     "MEAN": wholes.mean,
     "SUM": wholes.mean,
     "RESIZE_BILINEAR": wholes.resized_smoothly,
@@ -49,6 +51,27 @@ KERNELS: Mapping[str, Callable[[KernelCall], Made]] = {
     "BATCH_TO_SPACE_ND": moves.unbatched,
     "MIRROR_PAD": moves.mirrored,
     "PACK": moves.stacked,
+    "UNPACK": moves.unstacked,
+    "TRANSPOSE": moves.turned,
+    "SLICE": moves.cut,
+    "STRIDED_SLICE": moves.strided,
+    "SPLIT": moves.split,
+    "SPLIT_V": moves.split,
+    "TILE": moves.tiled,
+    "BROADCAST_TO": moves.broadcast,
+    "FILL": moves.filled,
+    "ZEROS_LIKE": lambda call: [np.zeros_like(call.array(0))],
+    "REVERSE_V2": moves.reversed_along,
+    "GATHER": moves.picked,
+    "GATHER_ND": moves.picked_by_place,
+    "EMBEDDING_LOOKUP": moves.looked_up,
+    "SCATTER_ND": moves.scattered,
+    "DYNAMIC_UPDATE_SLICE": moves.updated,
+    "SELECT": moves.selected,
+    "SELECT_V2": moves.selected,
+    "ONE_HOT": moves.hot,
+    "SHAPE": moves.shape_of,
+    "RANK": moves.shape_of,
     "PAD": wholes.padded,
     "PADV2": wholes.padded,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.lstm,
@@ -61,4 +84,4 @@ SUMS: Mapping[str, Callable[[KernelCall], NDArray[Any]]] = {
 """What sums products of channels, which `windows.finished` makes elements of."""
 MOVES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "SLICE", "STRIDED_SLICE", "TRANSPOSE"})
 MOVES |= {"SPLIT", "SPLIT_V"}
-"""What moves elements and computes nothing."""
+"""What moves elements and computes nothing, where what it reads besides is in the file."""

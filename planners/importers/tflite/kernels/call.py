@@ -18,6 +18,10 @@ class Unsupported(Exception):
     """No kernel for this: the text says what of it."""
 
 
+class OutsideData(Exception):
+    """An operand names a place that is not there: the text says which."""
+
+
 class QuantisedAs(NamedTuple):
     """How a tensor's elements are read: a real value is `scales` times (q − `zero`)."""
 

@@ -222,6 +222,17 @@ def _high_short(x: Integers, factor: int) -> Integers:
     return made
 
 
+REQUANTISED = frozenset(
+    {
+        *(("int8", made) for made in ("int8", "uint8", "int16", "int32")),
+        *(("int16", made) for made in ("int8", "int16", "int32")),
+        *(("int32", made) for made in ("int8", "int16")),
+        ("uint8", "int8"),
+    }
+)
+"""Types between which QUANTIZE changes the scale, as TensorFlow Lite Micro has them."""
+
+
 def quantised(call: KernelCall) -> Made:
     """QUANTIZE: from float32, or to another scale."""
     if call.of(0).dtype == "float32" and call.out.whole:
@@ -229,7 +240,7 @@ def quantised(call: KernelCall) -> Made:
         away = np.trunc(x + np.copysign(np.float32(0.5), x)).astype(np.float64)
         low, high = (float(n - call.out.zero) for n in call.out.limits)
         return [call.out.clamped(np.clip(away, low, high).astype(np.int64))]
-    if call.of(0).whole and call.out.whole:
+    if (call.of(0).dtype, call.out.dtype) in REQUANTISED and call.of(0).scale and call.out.scale:
         return [rescaled(call, call.centred(0), call.of(0).scale / call.out.scale)]
     raise Unsupported(f"{call.of(0).dtype} to {call.out.dtype}")
 
@@ -241,6 +252,12 @@ def real_again(call: KernelCall) -> Made:
     if not call.of(0).whole or call.out.dtype != "float32":
         raise Unsupported(f"{call.of(0).dtype} to {call.out.dtype}")
     return [(call.centred(0) * call.of(0).scale).astype(np.float32)]
+
+
+def cast(call: KernelCall) -> Made:
+    """CAST: numbers as they are, to zero where they have a fraction."""
+    with np.errstate(invalid="ignore"):  # Beyond its limits a type has what the machine gives.
+        return [call.array(0).astype(call.out.dtype)]
 
 
 def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from planners.importers.tflite.kernels import fixed_point, tables
 from planners.importers.tflite.kernels.call import KernelCall, Unsupported
 from planners.importers.tflite.kernels.elements import Made, exponential
 from planners.importers.tflite.kernels.fixed_point import divided, multiplier, scaled
+from planners.importers.tflite.kernels.moves import padding
 
 EXPONENT_BITS, SUM_BITS = 5, 12  # in front of the point, of exponents and of their sum
 
@@ -36,6 +37,16 @@ def softmax(call: KernelCall) -> Made:
     one_over, bits = fixed_point.reciprocal(sums, SUM_BITS)
     made = divided(fixed_point.high_product(powers, one_over), bits + 31 - 8)
     return [np.where(counts, np.clip(made - 128, -128, 127), -128).astype(np.int8)]
+
+
+def log_softmax(call: KernelCall) -> Made:
+    """LOG_SOFTMAX along the last axis."""
+    x = call.array(0)
+    if call.whole():
+        raise Unsupported(call.out.dtype)
+    below = x - x.max(axis=-1, keepdims=True)
+    total = np.add.accumulate(exponential(below), axis=-1)[..., -1:]  # one after the other
+    return [below - np.log(total.astype(np.float64)).astype(np.float32)]
 
 
 def mean(call: KernelCall) -> Made:
@@ -142,8 +153,8 @@ def joined(call: KernelCall) -> Made:
 
 def padded(call: KernelCall) -> Made:
     """PAD and PADV2."""
-    x, around = call.array(0), call.array(1)
+    x, around = call.array(0), padding(call)
     value: Any = call.out.zero if call.out.whole else 0
     if call.kind == "PADV2":
         value = call.array(2).reshape(-1)[0]
-    return [np.pad(x, [(int(a), int(b)) for a, b in around], constant_values=value)]
+    return [np.pad(x, around, constant_values=value)]
