@@ -314,3 +314,22 @@ def test_log_softmax(shape: tuple[int, ...], tmp_path: Path) -> None:
     expected = wide - np.log(np.exp(wide).sum(axis=-1, keepdims=True))
     assert done.bit_exact
     assert np.allclose(done.outputs[0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.1, 0.7, 3.0])
+@pytest.mark.parametrize("shape", [(1, 256), (3, 10), (1, 3, 4, 6)])
+def test_log_softmax_of_int8(scale: float, shape: tuple[int, ...], tmp_path: Path) -> None:
+    """In steps of a sixteenth below 127, as the runtime has it, to the nearest."""
+    w = TfliteWriter()
+    w.inputs = [w.tensor(shape, "int8", scale=scale, zero=-5)]
+    made = [w.tensor(shape, "int8", scale=1 / 16, zero=127)]
+    w.outputs = [w.operator("LOG_SOFTMAX", w.inputs, made, "LogSoftmaxOptions")]
+    path = w.save(tmp_path / "log.tflite")
+    x = RNG.integers(-128, 128, shape).astype(np.int8)
+    done = sp.execute(sp.plan(sp.load(path), "cosma", "4KiB"), path, [x])
+    real = x * np.float64(np.float32(scale))
+    real = real - real.max(axis=-1, keepdims=True)
+    real = real - np.log(np.exp(real).sum(axis=-1, keepdims=True))
+    expected = np.clip(real * 16 + 127, -128, 127)
+    assert done.bit_exact
+    assert np.abs(done.outputs[0] - expected).max() <= 0.5 + 1e-2

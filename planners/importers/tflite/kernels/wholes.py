@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from planners.importers.tflite.kernels import fixed_point, tables
 from planners.importers.tflite.kernels.call import KernelCall, Unsupported
 from planners.importers.tflite.kernels.elements import Made, exponential
-from planners.importers.tflite.kernels.fixed_point import divided, multiplier, scaled
+from planners.importers.tflite.kernels.fixed_point import Integers, divided, multiplier, scaled
 from planners.importers.tflite.kernels.moves import padding
 
 EXPONENT_BITS, SUM_BITS = 5, 12  # in front of the point, of exponents and of their sum
+
+LOG_STEP = 16 / 256  # of what LOG_SOFTMAX gives as int8
 
 
 def softmax(call: KernelCall) -> Made:
@@ -26,24 +28,41 @@ def softmax(call: KernelCall) -> Made:
         return [e / total]
     if call.out.dtype == "int16":
         return [tables.softmax(x.astype(np.int64), call.of(0).scale * beta)]
-    real = min(beta * call.of(0).scale * (1 << (31 - EXPONENT_BITS)), 2.0**31 - 1)
-    factor, shift = multiplier(real)
-    least = -int((2**EXPONENT_BITS - 1) * 2.0 ** (31 - EXPONENT_BITS) / 2.0**shift)
-    below = x.astype(np.int64)
-    below = below - below.max(axis=-1, keepdims=True)
-    counts = below >= least
-    powers = fixed_point.exponential(scaled(np.maximum(below, least), factor, shift), EXPONENT_BITS)
-    sums = np.where(counts, divided(powers, SUM_BITS), 0).sum(axis=-1, keepdims=True)
+    counts, _, powers, sums = _exponentials(call, beta)
     one_over, bits = fixed_point.reciprocal(sums, SUM_BITS)
     made = divided(fixed_point.high_product(powers, one_over), bits + 31 - 8)
     return [np.where(counts, np.clip(made - 128, -128, 127), -128).astype(np.int8)]
 
 
+def _exponentials(call: KernelCall, beta: float) -> tuple[Integers, ...]:
+    """Of int8, along the last axis: what counts, how far below the greatest, e to that, sums."""
+    real = min(beta * call.of(0).scale * (1 << (31 - EXPONENT_BITS)), 2.0**31 - 1)
+    factor, shift = multiplier(real)
+    least = -int((2**EXPONENT_BITS - 1) * 2.0 ** (31 - EXPONENT_BITS) / 2.0**shift)
+    below = call.array(0).astype(np.int64)
+    below = below - below.max(axis=-1, keepdims=True)
+    counts = below >= least
+    fine = scaled(np.maximum(below, least), factor, shift)
+    powers = fixed_point.exponential(fine, EXPONENT_BITS)
+    sums = np.where(counts, divided(powers, SUM_BITS), 0).sum(axis=-1, keepdims=True)
+    return counts, fine, powers, sums
+
+
 def log_softmax(call: KernelCall) -> Made:
-    """LOG_SOFTMAX along the last axis."""
+    """LOG_SOFTMAX along the last axis.
+
+    The logarithm of a sum of whole numbers is the nearest one, which the runtime's is but for the
+    last of 26 bits; four of them are left in an element.
+    """
     x = call.array(0)
     if call.whole():
-        raise Unsupported(call.out.dtype)
+        if call.out[0] != "int8" or call.out[2:] != ((LOG_STEP,), 127):
+            raise Unsupported(f"{call.out.dtype} of another scale than {LOG_STEP} below 127")
+        counts, fine, _, sums = _exponentials(call, 1.0)
+        bits = 31 - EXPONENT_BITS
+        logs = np.rint(np.log(sums / 2.0 ** (31 - SUM_BITS)) * 2.0**bits).astype(np.int64)
+        made = divided(fine - logs, bits - 4) + 127
+        return [np.where(counts, np.clip(made, -128, 127), -128).astype(np.int8)]
     below = x - x.max(axis=-1, keepdims=True)
     total = np.add.accumulate(exponential(below), axis=-1)[..., -1:]  # one after the other
     return [below - np.log(total.astype(np.float64)).astype(np.float32)]
