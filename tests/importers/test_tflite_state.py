@@ -46,7 +46,8 @@ def last_rows(w: TfliteWriter, kind: str, joined: int, rows: int, shape: tuple[i
         return kept
     if kind == "SPLIT_V":
         sizes = w.numbers([left[1], rows])
-        w.operator(kind, [joined, sizes, w.numbers([1])], [w.tensor(left), kept], "SplitVOptions")
+        parts = [w.tensor(left), kept]
+        w.operator(kind, [joined, sizes, w.numbers([1])], parts, "SplitVOptions", NumSplits=2)
         return kept
     flat = w.tensor((1, prod(shape)))  # a view of a view
     w.operator("RESHAPE", [last_rows(w, "SLICE", joined, rows, shape), w.numbers([1, -1])], [flat])
