@@ -163,6 +163,20 @@ def test_memory_that_a_custom_operator_works_in_is_there_from_the_beginning(
     sp.check(sp.plan(graph, "cosma", "MR"))
 
 
+@pytest.mark.parametrize(("size", "left"), [(700, 700 - 256), (256, 0), (200, 72)])
+def test_maps_that_lie_in_scratch_are_counted_once(size: int, left: int, tmp_path: Path) -> None:
+    """x at 0 and y behind it, each of 128 bytes: what a file's plan says of them."""
+    w = for_ethos_u()
+    w.tensors[2]["shape"] = (size,)
+    offsets = [-1, -1, 0, 0, 128, -1]  # y is not in it where scratch ends before
+    w.metadata["OfflineMemoryAllocation"] = np.array([1, 0, 6, *offsets], np.int32).tobytes()
+    graph = sp.load(w.save(tmp_path / "net_vela.tflite"))
+    first = graph.operators[0]
+    assert first.inputs == (("scratch", "x") if left else ("x",))
+    needs = sum(map(graph.size_bytes, (*first.inputs, *first.outputs)))
+    assert needs == left + 256
+
+
 def test_nothing_else_may_read_what_nothing_makes(tmp_path: Path) -> None:
     """Not another operator, nor what that one reads at another place, nor what is made later."""
     changed = [for_ethos_u("MyOwn"), for_ethos_u(), for_ethos_u(), for_ethos_u()]

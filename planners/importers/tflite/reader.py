@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 MALFORMED = (struct.error, AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 CONTROL = frozenset({"IF", "WHILE", "STABLEHLO_WHILE", "STABLEHLO_CASE"})
-SCRATCH = {"ethos-u": (2, 3)}
-"""Where custom operators name memory to work in, which the runtime keeps for them: Vela's has its
-commands and weights in front, and the maps that it reads behind."""
 VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
 
 
@@ -65,8 +62,8 @@ def from_tflite(
     if scratch := [t for t in found.trace.inputs if t.name in found.scratch]:
         sizes = ", ".join(f"{t.name:.40} ({t.elements:,} elements)" for t in scratch)
         source["note"] = (
-            f"operators work in {sizes}, which the runtime keeps for them from the beginning: "
-            "counted as inputs, beside the maps that may lie there too"
+            f"operators work in {sizes} beside the maps that they read and write, which the "
+            "runtime keeps for them from the beginning: counted as inputs"
         )
     read = partial(
         graph_of,
@@ -148,12 +145,14 @@ class SubgraphReader:
         from planners.importers.entropy import with_entropy
         from planners.importers.tflite.inlined import inlined
         from planners.importers.tflite.open_axes import sized
+        from planners.importers.tflite.scratch import beside_maps, scratch_of
         from planners.importers.tflite.values import values_of
         from planners.importers.torch.said import CallWriter
 
         graph = inlined(self.file)
-        scratch = sorted(_scratch(graph))
-        self._check_order(graph, scratch)
+        self._check_order(graph, scratch_of(graph))
+        graph = beside_maps(self.file, graph)
+        scratch = scratch_of(graph)
         graph = sized(self.file, graph)
         values = values_of(self.file, graph)
         ahead = dict(self._next_values(graph, values))
@@ -314,18 +313,6 @@ class SubgraphReader:
             relation = ("same",) if moves else ()
             writer.add(node, [Aten("copy", reads, relation=relation, unary=False)], "")
             self.state[old] = new
-
-
-def _scratch(graph: TfliteSubgraph) -> set[int]:
-    """What no operator makes and nothing reads but operators that work in it."""
-    work, other = set[int](), {*graph.inputs, *graph.outputs}
-    for operator in graph.operators:
-        places = SCRATCH.get(operator.kind, ()) if operator.custom else ()
-        for place, number in enumerate(operator.inputs):
-            (work if place in places else other).add(number)
-        other.update(operator.outputs)
-    tensors = (graph.tensors[n] for n in work - other if n >= 0)
-    return {t.number for t in tensors if not (t.constant or t.variable)}
 
 
 def _block(name: str) -> str:
