@@ -105,11 +105,12 @@ def from_torch(
     """The graph of a PyTorch module, through `torch.export`, or of an exported program.
 
     `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
-    program needs none. `bytes_per_element`: of every element, or `"native"`: each tensor has those
-    of its own type, as by default where a module mixes types (else 1: the papers' simplification,
-    where a `.pt2` file of the same module is counted as its types say).
+    program has those of its example, and takes others where it left them open.
+    `bytes_per_element`: of every element, or `"native"`: each tensor has those of its own type, as
+    by default where a module mixes types (else 1: the papers' simplification, where a `.pt2` file
+    of the same module is counted as its types say).
 
-    Raises `ImportFailed`, and `BadInput` for what is no module.
+    Raises `ImportFailed`, and `BadInput` for what is no module and for sizes out of range.
     """
     from planners.importers.torch.reader import from_torch as import_module
 
@@ -167,9 +168,10 @@ def from_pt2(
 ) -> Graph:
     """The graph of a `.pt2` file of `torch.export.save`, as `from_torch` gives it of the module.
 
-    Nothing in the file is run or unpickled, and its weights are not read. The shapes are its own:
-    `input_shape` may only repeat them. Raises `BadInput` for what is no such file, `ImportFailed`
-    for programs with dynamic sizes, custom operators or training.
+    Nothing in the file is run or unpickled, and its weights are not read. The shapes are those of
+    its example; `input_shape`, one shape or one an input, gives others where the program left sizes
+    open (`dynamic_shapes`). Raises `BadInput` for what is no such file and for sizes out of range,
+    `ImportFailed` for programs with custom operators, training or control flow that data decide.
     """
     from planners.importers.pt2.reader import from_pt2 as import_file
 

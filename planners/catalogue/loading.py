@@ -45,9 +45,9 @@ def load(
 
     Files are graph JSON, Darknet `.cfg`, `.onnx`, `.tflite` and `.pt2`. `input_shape` is the shape
     of the input, or one shape an input; JSON files and blocks have their own (and their own
-    granularity), and `.tflite` and `.pt2` files have their own shape. A detector is loaded as its
-    dense part (`planners.catalogue.torch_models`). The first load of a model imports torch, which
-    takes seconds; the graph is then kept on disk.
+    granularity), and so have `.tflite` files, and `.pt2` files but for sizes that were left open. A
+    detector is loaded as its dense part (`planners.catalogue.torch_models`). The first load of a
+    model imports torch, which takes seconds; the graph is then kept on disk.
 
     `bytes_per_element`: of every element, or `"native"`: each tensor has those of its own type. By
     default 1 for catalogue models and Darknet files, `"native"` for `.onnx`, `.tflite` and `.pt2`

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from planners.core.errors import BadInput
+from planners.importers.torch.size_expressions import Size, evaluated
 
 LARGEST_PROGRAM = 2**28
 """Bytes of the JSON when it is unpacked, whatever the archive says of it."""
@@ -93,35 +94,68 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> bytes
     return text
 
 
-def shape_of(meta: Any, name: str) -> tuple[int, ...]:
+def shape_of(meta: Any, name: str, symbols: Mapping[str, int]) -> tuple[int, ...]:
     """The shape in a tensor's description. Raises `BadInput` where it is not fixed or absurd."""
-    sizes = meta["sizes"]
-    if not isinstance(sizes, list) or len(sizes) > 64:
-        raise BadInput(f"{name!r:.80} has no shape that can be read")
-    shape = tuple(_size(size, name) for size in sizes)
+    shape = tuple(_size(size, name, symbols) for size in sizes_of(meta, name))
     if prod(shape) > MOST_ELEMENTS:
         raise BadInput(f"{name!r:.80} has {prod(shape):.3g} elements; {MOST_ELEMENTS} are the most")
     return shape
 
 
-def strides_of(meta: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def sizes_of(meta: Any, name: str) -> list[Any]:
+    """The sizes in a tensor's description, as they are in the file."""
+    sizes = meta["sizes"]
+    if not isinstance(sizes, list) or len(sizes) > 64:
+        raise BadInput(f"{name!r:.80} has no shape that can be read")
+    return sizes
+
+
+def strides_of(meta: Any, shape: tuple[int, ...], symbols: Mapping[str, int]) -> tuple[int, ...]:
     """The strides in a tensor's description, of which only views of what is written make use.
 
     Those of a tensor without gaps where they are absent or absurd.
     """
-    sizes = [size.get("as_int") for size in meta.get("strides", ()) if isinstance(size, Mapping)]
+    sizes = [number_of(size, symbols) for size in meta.get("strides", ())]
     strides = [size for size in sizes if type(size) is int and 0 <= size <= MOST_ELEMENTS]
     if len(strides) == len(shape):
         return tuple(strides)
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-def _size(size: Any, name: str) -> int:
-    if not isinstance(size, Mapping) or "as_int" not in size:
+def number_of(data: Any, symbols: Mapping[str, int]) -> Any:
+    """A number or an expression of the file; None where the values of the input decide."""
+    if not isinstance(data, Mapping):
+        return None
+    if "as_expr" not in data:
+        return next(iter(data.values()), None)
+    try:
+        return evaluated(str(data["as_expr"]["expr_str"]), symbols)
+    except KeyError:
+        return None
+
+
+def size_of(data: Any, name: str) -> Size:
+    """A size as a number or an expression. Raises `BadInput` where it is absurd."""
+    if isinstance(data, Mapping) and "as_expr" in data:
+        return str(data["as_expr"]["expr_str"])
+    return _size(data, name, {})
+
+
+def example_of(data: Any) -> int | None:
+    """A size as the example had it, where the file says so."""
+    if not isinstance(data, Mapping):
+        return None
+    hint = (data["as_expr"].get("hint") or {}) if "as_expr" in data else data
+    return hint.get("as_int")
+
+
+def _size(size: Any, name: str, symbols: Mapping[str, int]) -> int:
+    value = number_of(size, symbols)
+    if value is None and isinstance(size, Mapping) and "as_expr" in size:
         raise BadInput(
-            f"{name!r:.80} has a size that is not fixed: export the model without dynamic shapes"
+            f"the shape of {name!r:.80} depends on the values of the input: use where() or a fixed "
+            "number of elements"
         )
-    value = size["as_int"]
     if type(value) is not int or not 0 <= value <= MOST_ELEMENTS:
         raise BadInput(f"{name!r:.80} has a size of {value!r:.40}, which is none")
     return value

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch.export.graph_signature import (
+    ConstantArgument,
     InputKind,
     InputSpec,
     OutputKind,
@@ -28,14 +29,25 @@ from planners.core.element_types import PT2_TYPES, Width, width_of_file
 from planners.core.errors import BadInput, ImportFailed
 from planners.core.graph import GRANULARITIES, Graph
 from planners.importers.padding import graph_of
-from planners.importers.pt2.file import MOST_NODES, read_pt2, shape_of, strides_of
+from planners.importers.pt2.file import (
+    MOST_NODES,
+    example_of,
+    number_of,
+    read_pt2,
+    shape_of,
+    size_of,
+    sizes_of,
+    strides_of,
+)
 from planners.importers.torch.program import read_program
+from planners.importers.torch.size_expressions import GivenSize, solved
 
 ATEN = re.compile(r"torch\.ops\.aten\.([A-Za-z_]\w*)\.(\w+)")
 NAME = re.compile(r"[A-Za-z_]\w*")
 FORMATS = {1: "contiguous_format", 2: "channels_last", 3: "channels_last_3d", 4: "preserve_format"}
 PLAIN = ("int", "ints", "float", "floats", "bool", "bools", "string", "strings", "int_lists")
 NUMBERS = {"Infinity": float("inf"), "-Infinity": float("-inf"), "NaN": float("nan")}
+NUMBER = {"as_sym_int", "as_sym_float", "as_sym_bool"}
 KEYWORD = 2
 """`ArgumentKind.KEYWORD` of the layout."""
 
@@ -49,14 +61,15 @@ def from_pt2(
 ) -> Graph:
     """The graph of an exported program, equal to that of `from_torch` of the module it was made of.
 
-    The shapes are those it was exported with. Raises `BadInput` for what is no such file, and
-    `ImportFailed` for programs with dynamic sizes, control flow, custom operators or training.
+    The shapes are those of its example, or of `input_shape` (one shape, or one an input) where the
+    program takes it. Raises `BadInput` for what is no such file and for other shapes, and
+    `ImportFailed` for programs with control flow, custom operators or training.
     """
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     data = read_pt2(path)
     try:
-        program = _Program(data["graph_module"], str(path)).read()
+        program = _Program(data, str(path), _listed(input_shape)).read()
         trace = read_program(program, str(path)).trace
     except (
         KeyError,
@@ -70,9 +83,6 @@ def from_pt2(
         kind = type(error).__name__
         raise BadInput(f"{path} is malformed: {kind}: {error!s:.80}") from error
     shapes = [list(shape) for shape in program.input_shapes]
-    if input_shape is not None and _listed(input_shape) not in (shapes, *shapes):
-        said = " and ".join("x".join(map(str, shape)) for shape in shapes)
-        raise BadInput(f"{path} was exported for {said}: for other shapes export it anew")
     source = {"pt2": Path(path).name, "input_shape": shapes}
     graph = graph_of(
         trace,
@@ -93,9 +103,12 @@ def _listed(shape: Any) -> Any:
 class _Program:
     """Builds what `read_program` takes: calls with descriptions of values, and a signature."""
 
-    def __init__(self, module: Mapping[str, Any], label: str) -> None:
+    def __init__(self, data: Mapping[str, Any], label: str, asked: Any) -> None:
+        module = data["graph_module"]
         self.graph_data, self.signature = module["graph"], module["signature"]
         self.label = label
+        self.numbers: dict[str, Any] = {}
+        self.symbols = self._symbols(data.get("range_constraints") or {}, asked)
         self.graph = torch.fx.Graph()
         self.nodes: dict[str, torch.fx.Node] = {}
         self.stored: dict[str, torch.Tensor] = {}
@@ -125,13 +138,54 @@ class _Program:
             input_shapes=[tuple(self.nodes[name].meta["val"].shape) for name in given],
         )
 
+    def _symbols(self, ranges: Mapping[str, Any], shapes: Any) -> dict[str, int]:
+        """The number of each symbol in sizes: of the example, or of the shapes that are asked for.
+
+        Raises `BadInput` for shapes that the program does not take.
+        """
+        specs = self.signature["input_specs"]
+        given = [spec["user_input"]["arg"] for spec in specs if "user_input" in spec]
+        names = [arg["as_tensor"]["name"] for arg in given if "as_tensor" in arg]
+        own = [sizes_of(self.graph_data["tensor_values"][name], name) for name in names]
+        sizes = []
+        for name, example, asked in zip(names, own, self._asked(names, own, shapes), strict=True):
+            if len(asked) != len(example):
+                axes = f"{len(example)} axes, not {len(asked)}"
+                raise BadInput(f"{self.label}: {name} has {axes}")
+            for axis, (size, number) in enumerate(zip(example, asked, strict=True)):
+                sizes.append(GivenSize(f"axis {axis} of {name}", size_of(size, name), number))
+        for name in (arg["as_sym_int"]["as_name"] for arg in given if "as_sym_int" in arg):
+            size = self.graph_data["sym_int_values"][name]
+            sizes.append(GivenSize(name, size_of(size, name), example_of(size)))
+        limits = {name: (one["min_val"], one["max_val"]) for name, one in ranges.items()}
+        return solved(self.label, sizes, limits)
+
+    def _asked(self, names: list[str], own: list[list[Any]], shapes: Any) -> list[Any]:
+        """A shape for each input: its example's where none is asked for."""
+        examples = [[example_of(size) for size in sizes] for sizes in own]
+        flat = shapes and all(isinstance(size, int) for size in shapes)
+        if shapes is None or (flat and shapes in examples):
+            return examples
+        shapes = [shapes] if flat else shapes
+        if len(shapes) != len(names) or not all(isinstance(shape, list) for shape in shapes):
+            raise BadInput(f"{self.label} takes {len(names)} inputs ({', '.join(names):.80})")
+        return list(shapes)
+
     def _placeholder(self, argument: Mapping[str, Any]) -> None:
         if "as_tensor" in argument:
             name = argument["as_tensor"]["name"]
             self._keep(name, self.graph.placeholder(name), self._value(name))
+        elif "as_sym_int" in argument:
+            self._computed(argument)
         elif not argument.keys() & {"as_none", "as_int", "as_float", "as_bool", "as_string"}:
             (kind, _), *_ = argument.items()
             raise ImportFailed(f"{self.label}: an input is {kind.removeprefix('as_')}, no tensor")
+
+    def _computed(self, output: Mapping[str, Any]) -> None:
+        """Note the number that a call computes of sizes, unless the values of the input decide."""
+        ((kind, value),) = output.items()
+        name = value.get("as_name")
+        self.numbers[name] = number_of(self.graph_data[f"{kind[3:]}_values"][name], self.symbols)
 
     def _keep(self, name: str, node: torch.fx.Node, value: Any) -> None:
         if name in self.nodes:
@@ -158,14 +212,16 @@ class _Program:
         dtype = getattr(torch, PT2_TYPES[meta["dtype"]], None)
         if dtype is None:
             raise ImportFailed(f"{self.label}: this PyTorch has no {PT2_TYPES[meta['dtype']]}")
-        shape = shape_of(meta, name)
-        strides = strides_of(meta, shape)
+        shape = shape_of(meta, name, self.symbols)
+        strides = strides_of(meta, shape, self.symbols)
         return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
 
     def _call(self, data: Mapping[str, Any]) -> None:
+        outputs = data["outputs"]
+        if len(outputs) == 1 and outputs[0].keys() & NUMBER:
+            return self._computed(outputs[0])
         target = self._operator(data["target"])
         args, kwargs = self._arguments(data["inputs"])
-        outputs = data["outputs"]
         single = len(outputs) == 1 and "as_tensor" in outputs[0]
         name = outputs[0]["as_tensor"]["name"] if single else data.get("name")
         node = self.graph.create_node("call_function", target, args, kwargs, name)
@@ -173,7 +229,7 @@ class _Program:
         node.meta["nn_module_stack"] = _stack(data["metadata"].get("nn_module_stack", ""))
         if single:
             self._keep(node.name, node, self._value(node.name))
-            return
+            return None
         many = (
             outputs[0]["as_tensors"] if len(outputs) == 1 and "as_tensors" in outputs[0] else None
         )
@@ -186,13 +242,13 @@ class _Program:
                     "call_function", operator.getitem, (node, index), {}, part["name"]
                 )
                 self._keep(part["name"], item, values[index])
+        return None
 
     def _operator(self, target: Any) -> Any:
         """An operator of ATen by its name; whatever else a file may name is not looked at."""
         match = ATEN.fullmatch(target) if isinstance(target, str) else None
         if match is None:
-            hint = ": export it with fixed shapes" if "sym" in str(target) else ""
-            raise ImportFailed(f"{self.label} calls {target!r:.80}, which is not ATen's{hint}")
+            raise ImportFailed(f"{self.label} calls {target!r:.80}, which is not ATen's")
         packet = getattr(torch.ops.aten, match.group(1), None)
         overload = getattr(packet, match.group(2), None)
         if not isinstance(overload, torch._ops.OpOverload):
@@ -224,6 +280,10 @@ class _Program:
             case "optional_tensors" | "optional_tensor":
                 parts = [self._argument(p) for p in (value if kind[-1] == "s" else [value])]
                 return parts if kind[-1] == "s" else parts[0]
+            case "sym_int" | "sym_float" | "sym_bool":
+                return self._sym(value)
+            case "sym_ints" | "sym_floats" | "sym_bools":
+                return [self._sym(part) for part in value]
             case "scalar_type":
                 return getattr(torch, PT2_TYPES[value])
             case "memory_format":
@@ -232,8 +292,16 @@ class _Program:
                 return torch.strided
             case "device":
                 return torch.device("cpu")
-        hint = ": export it with fixed shapes" if "sym" in kind else ""
-        raise ImportFailed(f"{self.label}: an argument is {kind:.40}, which is not supported{hint}")
+        raise ImportFailed(f"{self.label}: an argument is {kind:.40}, which is not supported")
+
+    def _sym(self, part: Mapping[str, Any]) -> Any:
+        """A number, or what was computed of sizes."""
+        ((kind, value),) = part.items()
+        if kind != "as_name":
+            return value
+        if self.numbers[value] is None:
+            raise ImportFailed(f"{self.label}: {value} depends on the values of the input")
+        return self.numbers[value]
 
     def _input(self, data: Mapping[str, Any]) -> Iterator[InputSpec]:
         """What an input is; those that are no tensors are left out."""
@@ -261,7 +329,8 @@ class _Program:
             raise ImportFailed(f"{self.label}: writes its own {target}: not inference")
         arg = spec["arg"]
         if "as_tensor" not in arg:
-            return OutputSpec(OutputKind.USER_OUTPUT, SimpleNamespace(value=None), None)  # type: ignore[arg-type]
+            number = self._sym(arg["as_sym_int"]) if "as_sym_int" in arg else None
+            return OutputSpec(OutputKind.USER_OUTPUT, ConstantArgument("", number), None)
         name = arg["as_tensor"]["name"]
         if name not in self.nodes:
             raise BadInput(f"{self.label}: nothing writes the output {name!r:.80}")

@@ -16,6 +16,7 @@ from planners.importers.passes import Call, CallTrace, needed
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
 from planners.importers.torch.kept_state import KeptState
+from planners.importers.torch.open_sizes import at_sizes
 from planners.importers.torch.recorded import is_empty, like, new_alias, tensor_of
 from planners.importers.torch.regions import without_regions
 from planners.importers.torch.steps import CallStep, Ref, TorchTrace, fill
@@ -26,29 +27,36 @@ _LIFTED = re.compile(r"(^|\.)lifted_tensor_\d+$|^_?tensor_constant\d+$")
 
 
 def read_program(
-    program: torch.export.ExportedProgram, label: str, has_values: bool = True
+    program: torch.export.ExportedProgram,
+    label: str,
+    has_values: bool = True,
+    symbols: Mapping[str, int] | None = None,
 ) -> TorchTrace:
     """The calls of a program and how to run them; whether its parameters have their values.
 
-    Raises `ImportFailed`, with `label` in front, for what is no plain inference.
+    `symbols` are the numbers of those in its sizes (`symbols_of`). Raises `ImportFailed`, with
+    `label` in front, for what is no plain inference.
     """
-    return _ProgramReader(label, program=program, has_values=has_values).read()
+    reader = _ProgramReader(label, program=program, has_values=has_values, symbols=symbols or {})
+    return reader.read()
 
 
 @dataclass
 class _ProgramReader(KeptState):
     """Reads an exported program once, front to back, and writes it without in-place calls.
 
-    `numbers` are what calls read out of constants, where the module `has_values`.
+    `numbers` are what calls read out of sizes, and out of constants, where it `has_values`.
     """
 
     program: Any = None
     has_values: bool = True
+    symbols: Mapping[str, int] = field(default_factory=dict)
     numbers: dict[str, Any] = field(default_factory=dict)
 
     def read(self) -> TorchTrace:
         """The whole trace."""
         graph = without_regions(self.program, self.label)
+        graph, self.numbers = at_sizes(graph, self.symbols)
         nodes = self.nodes = {node.name: node for node in graph.nodes}
         self.place = {name: i for i, name in enumerate(nodes)}
         self._placeholders(nodes)
@@ -109,9 +117,12 @@ class _ProgramReader(KeptState):
     def _returned(self, spec: Any) -> Any:
         if isinstance(spec.arg, TensorArgument):
             return Ref(self.now(spec.arg.name))
-        return getattr(spec.arg, "value", None)
+        name = getattr(spec.arg, "name", "")
+        return self.numbers.get(name, getattr(spec.arg, "value", None))
 
     def _call(self, node: Any) -> None:
+        if node.name in self.numbers:
+            return None
         node = torch_ops.without_examples(self._with_numbers(node))
         if node.target.__name__ == "getitem":
             return self._item(node)
@@ -133,6 +144,8 @@ class _ProgramReader(KeptState):
                 f"{self.label}: {node.name} writes into an argument besides what it returns: "
                 "take what it returns, and copy_() that"
             )
+        if kind == "_assert_scalar" and node.args[0] is False:
+            raise ImportFailed(f"{self.label}: sizes that its own check refuses: {node.args[1]}")
         checks = kind.startswith("_assert") or "constrain" in kind
         if (checks and not torch_ops.is_opaque(kind)) or (value is None and not written):
             return None

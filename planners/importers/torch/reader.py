@@ -29,12 +29,12 @@ def from_torch(
 
     `bytes_per_element` is that of `usual_width` where nobody chooses.
     `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
-    program needs none. The module may be on the meta device. Its parameters and the
-    buffers that it reads keep their state-dict names. Calls that no input reaches are no operators
-    at any granularity: they are parts of what reads them. With `fold_padding` a pad in front of
-    convolutions and pools alone is their padding (`planners.importers.padding`). What nothing is
-    known of, a custom operator, needs all of its operands and counts no MACs: the source lists it
-    under `opaque`.
+    program has those of its example, and takes others where it left them open. The module may be on
+    the meta device. Its parameters and the buffers that it reads keep their state-dict names. Calls
+    that no input reaches are no operators at any granularity: they are parts of what reads them.
+    With `fold_padding` a pad in front of convolutions and pools alone is their padding
+    (`planners.importers.padding`). What nothing is known of, a custom operator, needs all of its
+    operands and counts no MACs: the source lists it under `opaque`.
 
     Raises `ImportFailed` where `torch.export` cannot trace it, `BadInput` for another granularity.
     """

@@ -23,6 +23,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.nn.modules import module as modules
 
 from planners.core.errors import BadInput, ImportFailed
+from planners.importers.torch.open_sizes import symbols_of
 from planners.importers.torch.program import read_program
 from planners.importers.torch.steps import TorchTrace
 
@@ -140,16 +141,18 @@ _LOUD = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes
 def trace_module(
     module: torch.nn.Module | ExportedProgram, example_inputs: Any, name: str | None = None
 ) -> TorchTrace:
-    """Export a module in eval mode; an exported program is taken as it is.
+    """Export a module in eval mode; an exported program is taken as it is, at the inputs' sizes.
 
-    Raises `ImportFailed` with the exporter's first line, `BadInput` for what is no module.
+    Raises `ImportFailed` with the exporter's first line, `BadInput` for what is no module, and for
+    inputs that an exported program does not take.
     A module on the meta device is traced as an uninitialised one on the CPU, so that the names in
     its trace are those that the real module gives.
     """
     module = checked_module(module)
     label = name or _label(module)
     if isinstance(module, ExportedProgram):
-        return read_program(module, label)
+        given = None if example_inputs is None else example(module, example_inputs)
+        return read_program(module, label, symbols=symbols_of(module, label, given))
     empty = any(tensor.is_meta for tensor in (*module.parameters(), *module.buffers()))
     module, inputs = _on_cpu(module, example(module, example_inputs))
     with _unchanged(module), _torch_unchanged():
