@@ -40,9 +40,11 @@ from planners.importers.pt2.file import (
     strides_of,
 )
 from planners.importers.torch.program import read_program
+from planners.importers.torch.regions import higher_order
 from planners.importers.torch.size_expressions import GivenSize, solved
 
 ATEN = re.compile(r"torch\.ops\.aten\.([A-Za-z_]\w*)\.(\w+)")
+HIGHER = re.compile(r"torch\.ops\.higher_order\.([A-Za-z_]\w*)")
 NAME = re.compile(r"[A-Za-z_]\w*")
 FORMATS = {1: "contiguous_format", 2: "channels_last", 3: "channels_last_3d", 4: "preserve_format"}
 PLAIN = ("int", "ints", "float", "floats", "bool", "bools", "string", "strings", "int_lists")
@@ -63,13 +65,13 @@ def from_pt2(
 
     The shapes are those of its example, or of `input_shape` (one shape, or one an input) where the
     program takes it. Raises `BadInput` for what is no such file and for other shapes, and
-    `ImportFailed` for programs with control flow, custom operators or training.
+    `ImportFailed` for programs with branches that data decide, custom operators or training.
     """
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     data = read_pt2(path)
     try:
-        program = _Program(data, str(path), _listed(input_shape)).read()
+        program = _ProgramFile(data, str(path), _listed(input_shape)).read()
         trace = read_program(program, str(path)).trace
     except (
         KeyError,
@@ -100,23 +102,21 @@ def _listed(shape: Any) -> Any:
     return shape
 
 
-class _Program:
-    """Builds what `read_program` takes: calls with descriptions of values, and a signature."""
+class _GraphReader:
+    """Builds calls with descriptions of values, of a program or of a graph that a call holds."""
 
-    def __init__(self, data: Mapping[str, Any], label: str, asked: Any) -> None:
-        module = data["graph_module"]
-        self.graph_data, self.signature = module["graph"], module["signature"]
-        self.label = label
-        self.numbers: dict[str, Any] = {}
-        self.symbols = self._symbols(data.get("range_constraints") or {}, asked)
+    def __init__(self, graph_data: Mapping[str, Any], label: str) -> None:
+        self.graph_data, self.label = graph_data, label
         self.graph = torch.fx.Graph()
+        self.graphs: dict[str, Any] = {}
         self.nodes: dict[str, torch.fx.Node] = {}
-        self.stored: dict[str, torch.Tensor] = {}
-        self.read_names = set(_names([node["inputs"] for node in self.graph_data["nodes"]]))
-        self.read_names |= set(_names(self.graph_data["outputs"]))
+        self.numbers: dict[str, Any] = {}
+        self.symbols: Mapping[str, int] = {}
+        self.read_names = set(_names([node["inputs"] for node in graph_data["nodes"]]))
+        self.read_names |= set(_names(graph_data["outputs"]))
 
-    def read(self) -> Any:
-        """The program, with the shapes of what a user gives it."""
+    def read_calls(self) -> None:
+        """Everything but what is returned."""
         if len(self.graph_data["nodes"]) > MOST_NODES:
             count = len(self.graph_data["nodes"])
             raise BadInput(f"{self.label} has {count} calls; {MOST_NODES} are the most")
@@ -124,58 +124,14 @@ class _Program:
             self._placeholder(argument)
         for data in self.graph_data["nodes"]:
             self._call(data)
-        inputs = [spec for data in self.signature["input_specs"] for spec in self._input(data)]
-        outputs = [self._output(data) for data in self.signature["output_specs"]]
-        returned = [spec.arg.name for spec in outputs if isinstance(spec.arg, TensorArgument)]
-        self.graph.output([self.nodes[name] for name in returned])
-        given = [spec.arg.name for spec in inputs if spec.kind == InputKind.USER_INPUT]
-        return SimpleNamespace(
-            graph=self.graph,
-            graph_signature=SimpleNamespace(input_specs=inputs, output_specs=outputs),
-            state_dict=self.stored,
-            constants=self.stored,
-            call_spec=SimpleNamespace(out_spec=None),
-            input_shapes=[tuple(self.nodes[name].meta["val"].shape) for name in given],
-        )
-
-    def _symbols(self, ranges: Mapping[str, Any], shapes: Any) -> dict[str, int]:
-        """The number of each symbol in sizes: of the example, or of the shapes that are asked for.
-
-        Raises `BadInput` for shapes that the program does not take.
-        """
-        specs = self.signature["input_specs"]
-        given = [spec["user_input"]["arg"] for spec in specs if "user_input" in spec]
-        names = [arg["as_tensor"]["name"] for arg in given if "as_tensor" in arg]
-        own = [sizes_of(self.graph_data["tensor_values"][name], name) for name in names]
-        sizes = []
-        for name, example, asked in zip(names, own, self._asked(names, own, shapes), strict=True):
-            if len(asked) != len(example):
-                axes = f"{len(example)} axes, not {len(asked)}"
-                raise BadInput(f"{self.label}: {name} has {axes}")
-            for axis, (size, number) in enumerate(zip(example, asked, strict=True)):
-                sizes.append(GivenSize(f"axis {axis} of {name}", size_of(size, name), number))
-        for name in (arg["as_sym_int"]["as_name"] for arg in given if "as_sym_int" in arg):
-            size = self.graph_data["sym_int_values"][name]
-            sizes.append(GivenSize(name, size_of(size, name), example_of(size)))
-        limits = {name: (one["min_val"], one["max_val"]) for name, one in ranges.items()}
-        return solved(self.label, sizes, limits)
-
-    def _asked(self, names: list[str], own: list[list[Any]], shapes: Any) -> list[Any]:
-        """A shape for each input: its example's where none is asked for."""
-        examples = [[example_of(size) for size in sizes] for sizes in own]
-        flat = shapes and all(isinstance(size, int) for size in shapes)
-        if shapes is None or (flat and shapes in examples):
-            return examples
-        shapes = [shapes] if flat else shapes
-        if len(shapes) != len(names) or not all(isinstance(shape, list) for shape in shapes):
-            raise BadInput(f"{self.label} takes {len(names)} inputs ({', '.join(names):.80})")
-        return list(shapes)
 
     def _placeholder(self, argument: Mapping[str, Any]) -> None:
         if "as_tensor" in argument:
             name = argument["as_tensor"]["name"]
             self._keep(name, self.graph.placeholder(name), self._value(name))
         elif "as_sym_int" in argument:
+            name = argument["as_sym_int"]["as_name"]
+            self._name(self.graph.placeholder(name), name)
             self._computed(argument)
         elif not argument.keys() & {"as_none", "as_int", "as_float", "as_bool", "as_string"}:
             (kind, _), *_ = argument.items()
@@ -223,6 +179,7 @@ class _Program:
         target = self._operator(data["target"])
         args, kwargs = self._arguments(data["inputs"])
         single = len(outputs) == 1 and "as_tensor" in outputs[0]
+        single = single and not isinstance(target, torch._ops.HigherOrderOperator)
         name = outputs[0]["as_tensor"]["name"] if single else data.get("name")
         node = self.graph.create_node("call_function", target, args, kwargs, name)
         self._name(node, name)
@@ -246,6 +203,9 @@ class _Program:
 
     def _operator(self, target: Any) -> Any:
         """An operator of ATen by its name; whatever else a file may name is not looked at."""
+        holder = HIGHER.fullmatch(target) if isinstance(target, str) else None
+        if holder is not None:
+            return higher_order(holder.group(1), self.label)
         match = ATEN.fullmatch(target) if isinstance(target, str) else None
         if match is None:
             raise ImportFailed(f"{self.label} calls {target!r:.80}, which is not ATen's")
@@ -284,6 +244,8 @@ class _Program:
                 return self._sym(value)
             case "sym_ints" | "sym_floats" | "sym_bools":
                 return [self._sym(part) for part in value]
+            case "graph":
+                return self._inner(value["name"], value["graph"])
             case "scalar_type":
                 return getattr(torch, PT2_TYPES[value])
             case "memory_format":
@@ -294,6 +256,17 @@ class _Program:
                 return torch.device("cpu")
         raise ImportFailed(f"{self.label}: an argument is {kind:.40}, which is not supported")
 
+    def _inner(self, name: str, graph_data: Mapping[str, Any]) -> torch.fx.Node:
+        """A graph that a call holds."""
+        inner = _GraphReader(graph_data, self.label)
+        inner.symbols = self.symbols
+        inner.read_calls()
+        inner.graph.output([inner._argument(output) for output in graph_data["outputs"]])
+        self.graphs[name] = SimpleNamespace(graph=inner.graph, **inner.graphs)
+        node = self.graph.create_node("get_attr", name, (), {}, name)
+        self._name(node, name)
+        return node
+
     def _sym(self, part: Mapping[str, Any]) -> Any:
         """A number, or what was computed of sizes."""
         ((kind, value),) = part.items()
@@ -302,6 +275,68 @@ class _Program:
         if self.numbers[value] is None:
             raise ImportFailed(f"{self.label}: {value} depends on the values of the input")
         return self.numbers[value]
+
+
+class _ProgramFile(_GraphReader):
+    """Builds what `read_program` takes: calls, and a signature."""
+
+    def __init__(self, data: Mapping[str, Any], label: str, asked: Any) -> None:
+        module = data["graph_module"]
+        super().__init__(module["graph"], label)
+        self.signature = module["signature"]
+        self.stored: dict[str, torch.Tensor] = {}
+        self.symbols = self._symbols(data.get("range_constraints") or {}, asked)
+
+    def read(self) -> Any:
+        """The program, with the shapes of what a user gives it."""
+        self.read_calls()
+        inputs = [spec for data in self.signature["input_specs"] for spec in self._input(data)]
+        outputs = [self._output(data) for data in self.signature["output_specs"]]
+        returned = [spec.arg.name for spec in outputs if isinstance(spec.arg, TensorArgument)]
+        self.graph.output([self.nodes[name] for name in returned])
+        given = [spec.arg.name for spec in inputs if spec.kind == InputKind.USER_INPUT]
+        return SimpleNamespace(
+            graph=self.graph,
+            graph_module=SimpleNamespace(**self.graphs),
+            graph_signature=SimpleNamespace(input_specs=inputs, output_specs=outputs),
+            state_dict=self.stored,
+            constants=self.stored,
+            call_spec=SimpleNamespace(out_spec=None),
+            input_shapes=[tuple(self.nodes[name].meta["val"].shape) for name in given],
+        )
+
+    def _symbols(self, ranges: Mapping[str, Any], shapes: Any) -> dict[str, int]:
+        """The number of each symbol in sizes: of the example, or of the shapes that are asked for.
+
+        Raises `BadInput` for shapes that the program does not take.
+        """
+        specs = self.signature["input_specs"]
+        given = [spec["user_input"]["arg"] for spec in specs if "user_input" in spec]
+        names = [arg["as_tensor"]["name"] for arg in given if "as_tensor" in arg]
+        own = [sizes_of(self.graph_data["tensor_values"][name], name) for name in names]
+        sizes = []
+        for name, example, asked in zip(names, own, self._asked(names, own, shapes), strict=True):
+            if len(asked) != len(example):
+                axes = f"{len(example)} axes, not {len(asked)}"
+                raise BadInput(f"{self.label}: {name} has {axes}")
+            for axis, (size, number) in enumerate(zip(example, asked, strict=True)):
+                sizes.append(GivenSize(f"axis {axis} of {name}", size_of(size, name), number))
+        for name in (arg["as_sym_int"]["as_name"] for arg in given if "as_sym_int" in arg):
+            size = self.graph_data["sym_int_values"][name]
+            sizes.append(GivenSize(name, size_of(size, name), example_of(size)))
+        limits = {name: (one["min_val"], one["max_val"]) for name, one in ranges.items()}
+        return solved(self.label, sizes, limits)
+
+    def _asked(self, names: list[str], own: list[list[Any]], shapes: Any) -> list[Any]:
+        """A shape for each input: its example's where none is asked for."""
+        examples = [[example_of(size) for size in sizes] for sizes in own]
+        flat = shapes and all(isinstance(size, int) for size in shapes)
+        if shapes is None or (flat and shapes in examples):
+            return examples
+        shapes = [shapes] if flat else shapes
+        if len(shapes) != len(names) or not all(isinstance(shape, list) for shape in shapes):
+            raise BadInput(f"{self.label} takes {len(names)} inputs ({', '.join(names):.80})")
+        return list(shapes)
 
     def _input(self, data: Mapping[str, Any]) -> Iterator[InputSpec]:
         """What an input is; those that are no tensors are left out."""

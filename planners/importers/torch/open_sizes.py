@@ -88,14 +88,14 @@ def at_sizes(graph: Any, symbols: Mapping[str, int]) -> tuple[Any, dict[str, Any
     for old, new in known.items():
         new.name = old.name  # fx would change those that Python has too
         value = old.meta.get("val")
-        new.meta["val"] = torch.utils._pytree.tree_map(lambda v: _described(v, symbols), value)
+        new.meta["val"] = torch.utils._pytree.tree_map(lambda v: with_numbers(v, symbols), value)
         number = number_at(value, symbols)
         if number is not value:
             numbers[new.name] = number
     return fixed, numbers
 
 
-def _described(value: Any, symbols: Mapping[str, int]) -> Any:
+def with_numbers(value: Any, symbols: Mapping[str, int]) -> Any:
     """A tensor without data whose sizes are numbers, as far as they are known."""
     if not isinstance(value, torch.Tensor):
         return value

@@ -55,7 +55,7 @@ class _ProgramReader(KeptState):
 
     def read(self) -> TorchTrace:
         """The whole trace."""
-        graph = without_regions(self.program, self.label)
+        graph = without_regions(self.program, self.label, self.symbols)
         graph, self.numbers = at_sizes(graph, self.symbols)
         nodes = self.nodes = {node.name: node for node in graph.nodes}
         self.place = {name: i for i, name in enumerate(nodes)}
@@ -274,7 +274,10 @@ def _no_operator(node: Any) -> str:
     """What a call is that is none of ATen's, in words."""
     module, name = node.target.__module__ or "", node.target.__name__
     if "functorch" in module or module.startswith("torch._C._functorch"):
-        return "transforms of torch.func (vmap, grad, jvp) are no operators: write the batch out"
+        return (
+            "transforms of torch.func (vmap, which associative_scan is made of, grad, jvp) are no "
+            "operators: write the batch out"
+        )
     return f"{node.name} calls {module}.{name}, not ATen"
 
 
