@@ -34,6 +34,7 @@ class ForeignTensor:
     alias: str = ""
     name: str = ""
     branches: tuple[tuple[int, str], ...] = ()
+    buffer: str = ""
 
     @property
     def lifetime(self) -> Lifetime:
@@ -125,6 +126,7 @@ def _joined(one: ForeignTensor, other: ForeignTensor) -> ForeignTensor:
         one.alias,
         one.name,
         min(one, other, key=lambda t: t.lower).branches,
+        one.buffer,
     )
 
 
@@ -145,7 +147,7 @@ def conflicts(tensors: Sequence[ForeignTensor], most: int = 1000) -> list[Confli
     The tensors of one memory, of those that are the same bytes by right one: `inside`.
     """
     found: list[Conflict] = []
-    for one, other in _live_together([t for t in tensors if t.offset is not None]):
+    for one, other in live_together([t for t in tensors if t.offset is not None]):
         start, stop = max(one.offset or 0, other.offset or 0), min(one.stop, other.stop)
         if start < stop and not _exclusive(one, other):
             step = max(one.lower, other.lower)
@@ -161,9 +163,10 @@ def _exclusive(one: ForeignTensor, other: ForeignTensor) -> bool:
     return any(sides.get(step, side) != side for step, side in one.branches)
 
 
-def _live_together(
+def live_together(
     tensors: Sequence[ForeignTensor],
 ) -> Iterator[tuple[ForeignTensor, ForeignTensor]]:
+    """Pairs of tensors that live at once."""
     live: list[ForeignTensor] = []
     for tensor in sorted(tensors, key=lambda t: t.lower):
         live = [other for other in live if other.upper > tensor.lower]

@@ -18,6 +18,7 @@ from planners.core.errors import BadInput
 DATA = Path(__file__).parent / "data"
 VELA, LEGACY = DATA / "vela_micro_speech.txt", DATA / "vela_micro_speech_legacy.txt"
 XLA = DATA / "xla_block-buffer-assignment.txt"
+LOOPS = DATA / "xla_loops-buffer-assignment.txt"
 TITLE = "Allocation, memory Sram, usage mask: FeatureMap|Staging\n"
 HEADER = (
     "Start Time - End Time  : Start Addr -   End Addr: Tensor Size: Memory Usage: Format : Name\n"
@@ -97,10 +98,10 @@ def test_xla_to_the_byte_and_without_false_conflicts() -> None:
     assert plan.steps[0] == "ps_0___d__.1"
 
 
-def dump(tmp_path: Path, values: list[tuple[str, int, int, int, int]]) -> Path:
-    """Files of XLA of values: name, first and last step, size and offset."""
+def dump(tmp_path: Path, values: list[tuple[str, int, int, int, int]], phi: str = "") -> Path:
+    """Files of XLA of values: name, first and last step, size and offset. `phi`: merged."""
     lines = [
-        f" value: <{k} {n} @0> (size={s},offset={o}): f32[]"
+        f" value: <{k} {n}{' (phi)' * (n in phi)} @0> (size={s},offset={o}): f32[]"
         for k, (n, _, _, s, o) in enumerate(values)
     ]
     total = max(s + o for *_, s, o in values)
@@ -122,6 +123,54 @@ def test_in_place_by_right_and_not(tmp_path: Path) -> None:
     assert len(conflicts(beside.inside("temporary 0"))) == 1
     later = read_xla(dump(tmp_path, [("a", 0, 3, 64, 0), ("b", 2, 5, 64, 0)]))
     assert len(conflicts(later.inside("temporary 0"))) == 1
+
+
+def test_loops_in_loops_and_branches_that_end_at_different_steps() -> None:
+    """XLA's report beside it: 1,408 bytes in all. In a counted loop a `while` and a `cond`."""
+    found = sp.audit(LOOPS)
+    assert not found.broken
+    assert found.peak_bytes == 1408
+    plan = read_xla(LOOPS)
+    assert plan.own_peak == {"temporary 10": 600}
+    lives = {t.name: (t.lower, t.upper) for t in plan.tensors}
+    # The tuples of both ends of the branch, of what it gives, and of the inner loop.
+    assert [lives[n] for n in ("tuple.12{}", "tuple.13{}", "cond.0.clone{}", "while.1{}")] == [
+        *((37, 39), (42, 44), (43, 45), (26, 28))
+    ]
+    places = {t.name: t.offset for t in found.better().tensors}
+    for one in (
+        ("copy.14", "arg_tuple.7{0}", "arg_tuple.5{0}", "wrapped_add", "while.16{0}"),
+        ("tuple.9{}", "arg_tuple.4{}", "arg_tuple.2{}", "tuple.11{}", "while.1{}"),
+        ("tuple.12{}", "tuple.13{}", "cond.0.clone{}"),
+    ):
+        assert len({places[name] for name in one}) == 1
+
+
+def test_what_a_loop_carries_stays_at_one_address(tmp_path: Path) -> None:
+    """Apart, all would fit in 192 bytes: `y` where the loop's value was, which then moves."""
+    values = [("c", 0, 1, 64, 128), ("x", 0, 3, 128, 0), ("y", 2, 5, 64, 192), ("w", 4, 6, 64, 128)]
+    carried = sp.audit(dump(tmp_path, values, phi="cw"))
+    assert not carried.broken
+    assert (carried.peak_bytes, carried.least_bytes, carried.bound_bytes) == (256, 256, 192)
+    assert sp.audit(dump(tmp_path, values)).least_bytes == 192
+    values[2] = ("y", 2, 5, 64, 256)
+    higher = sp.audit(dump(tmp_path, values, phi="w"))
+    assert (higher.peak_bytes, higher.least_bytes) == (320, 256)
+    places = {t.name: t.offset for t in higher.better().tensors}
+    assert places["c"] == places["w"]
+    # Others may use its bytes while it does not live.
+    values[2] = ("y", 2, 3, 64, 128)
+    assert not sp.audit(dump(tmp_path, values, phi="w")).broken
+
+
+def test_the_folder_of_a_dump(tmp_path: Path) -> None:
+    path = dump(tmp_path, [("a", 0, 3, 64, 0)])
+    assert read_plan(tmp_path) == read_plan(path)
+    (tmp_path / "small-buffer-assignment.txt").write_text("BufferAssignment:\n")
+    with pytest.raises(BadInput, match="has 2 .* the largest m-buffer-assignment.txt: name one"):
+        read_plan(tmp_path)
+    with pytest.raises(BadInput, match="without a …-buffer-assignment.txt of XLA"):
+        read_plan(DATA.parent)
 
 
 def test_xla_needs_both_files(tmp_path: Path) -> None:
@@ -161,9 +210,10 @@ def _said(read: Callable[[Path], ForeignPlan], path: Path) -> str:
 @pytest.mark.parametrize("seed", range(60))
 def test_bytes_that_are_changed_or_cut(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
-    for source in (VELA, LEGACY, XLA, DATA / "xla_block-live-range.txt"):
-        for name in ("xla_block-buffer-assignment.txt", "xla_block-live-range.txt"):
-            (tmp_path / name).write_bytes((DATA / name).read_bytes())
+    dumps = sorted(DATA.glob("xla_*.txt"))
+    for source in (VELA, LEGACY, *dumps):
+        for path in dumps:
+            (tmp_path / path.name).write_bytes(path.read_bytes())
         data = bytearray(source.read_bytes())
         if seed % 3 == 0:
             del data[rng.randrange(len(data)) :]

@@ -12,7 +12,7 @@ from planners.audits.readers.pte import read_pte
 from planners.audits.readers.tflm import read_tflm
 from planners.audits.readers.vela import SIGN as VELA_SIGN
 from planners.audits.readers.vela import read_vela
-from planners.audits.readers.xla import BESIDE, FILE, read_xla
+from planners.audits.readers.xla import BESIDE, FILE, dump_in, read_xla
 from planners.core.errors import BadInput
 
 # ---- Any tool's allocation as CSV: `id,lower,upper,size[,offset][,alignment][,memory][,alias]` ---
@@ -71,7 +71,12 @@ LOOKED_AT = 1 << 20
 
 
 def read_plan(path: str | Path) -> ForeignPlan:
-    """Another tool's plan from its file. Raises `BadInput` for a file of no known kind."""
+    """Another tool's plan from its file, or from the folder of one dump of XLA.
+
+    Raises `BadInput` for a file of no known kind.
+    """
+    if Path(path).is_dir():
+        return read_xla(dump_in(Path(path)))
     for ending, reader in BY_ENDING.items():
         if Path(path).name.lower().endswith(ending):
             return reader(path)

@@ -4,6 +4,9 @@ Buffers that come and go are packed into allocations called `preallocated-temp`:
 here, its values at their offsets and live as the other file says, both ends included. Where a value
 begins in the step in which another of its size at its offset ends, it is written over it (in place)
 and both are the same bytes by right; a smaller one shortens the life of the other by that step.
+What a loop carries, and what branches give, is in one buffer, whose bytes others may use while none
+of it is live. The files mark some of its values (`(phi)`) and do not say which are the others: here
+all of a marked value's size at its offset stay at one address (`ForeignTensor.buffer`).
 All other allocations (parameters, outputs, constants) are there from beginning to end, one after
 the other in a memory of their own.
 """
@@ -25,7 +28,9 @@ FILE, BESIDE = "-buffer-assignment.txt", "-live-range.txt"
 WHOLE = "parameters, outputs and constants"
 MOST_ALIGNED = 64
 _ALLOCATION = re.compile(r"allocation (\d{1,12}): size (\d{1,18})(.*):")
-_VALUE = re.compile(r" value: <(\d{1,12}) (\S+) @\d+> \(size=(\d{1,18}),offset=(\d{1,18})\).*")
+_VALUE = re.compile(
+    r" value: <(\d{1,12}) (\S+)( \(phi\))? @\d+> \(size=(\d{1,18}),offset=(\d{1,18})\).*"
+)
 _RANGE = re.compile(r"\s+(\S+):(\d{1,12})-(\d{1,12})")
 _STEP = re.compile(r"\s+(\d{1,12}):(\S+)")
 
@@ -66,6 +71,16 @@ def read_xla(path: str | Path) -> ForeignPlan:
     own = {a.name: a.size_bytes for a in allocations if a.packed}
     notes = ("values in outputs' allocations are not packed: each output is a buffer of its own",)
     return ForeignPlan(TOOL, str(path), tuple(tensors), steps, own_peak=own, notes=notes)
+
+
+def dump_in(folder: Path) -> Path:
+    """The one dump of a folder. Raises `BadInput` that names the largest of several."""
+    found = sorted(folder.glob(f"*{FILE}"), key=lambda p: (-p.stat().st_size, p.name))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise BadInput(f"{folder} is a folder without a …{FILE} of XLA")
+    raise BadInput(f"{folder} has {len(found)} …{FILE}, the largest {found[0].name}: name one")
 
 
 def _live_ranges(path: Path) -> tuple[tuple[str, ...], Mapping[str, tuple[int, int]]]:
@@ -119,24 +134,33 @@ def _allocations(path: Path, live: Mapping[str, tuple[int, int]]) -> Iterator[Xl
 def _value(
     found: re.Match[str], inside: XlaAllocation, live: Mapping[str, tuple[int, int]], where: str
 ) -> ForeignTensor:
-    name, size, offset = found[2], int(found[3]), int(found[4])
+    name, size, offset = found[2], int(found[4]), int(found[5])
     full = name if name.endswith("}") else f"{name}{{}}"
     if full not in live:
         raise BadInput(f"{where}: {name!r:.80} has no live range")
     if offset + size > inside.size_bytes:
         raise BadInput(f"{where}: {name!r:.80} ends behind its allocation")
     lower, upper = live[full]
-    return ForeignTensor(f"{found[1]} {name}", lower, upper, size, offset, 1, inside.name)
+    buffer = f"{inside.name}: {size} at {offset}" if found[3] else ""
+    id = f"{found[1]} {name}"
+    return ForeignTensor(id, lower, upper, size, offset, 1, inside.name, buffer=buffer)
 
 
 def _shared(values: Sequence[ForeignTensor]) -> list[ForeignTensor]:
     """Values aligned as they lie, with those that are written in place the same bytes."""
+    buffers = {(t.offset, t.size_bytes): t.buffer for t in values if t.buffer}
     offsets = [t.offset or 0 for t in values if t.offset]
     aligned = min([MOST_ALIGNED, *(offset & -offset for offset in offsets)])
     found: list[ForeignTensor] = []
     ends: dict[tuple[int | None, int], int] = {}
     for tensor in sorted(values, key=lambda t: (t.lower, t.upper)):
-        new = replace(tensor, alignment=aligned, alias=tensor.id, name=tensor.id.split(" ", 1)[1])
+        new = replace(
+            tensor,
+            alignment=aligned,
+            alias=tensor.id,
+            name=tensor.id.split(" ", 1)[1],
+            buffer=buffers.get((tensor.offset, tensor.size_bytes), ""),
+        )
         at = ends.get((new.offset, new.lower))
         if at is not None:
             old = found[at]

@@ -13,6 +13,7 @@ from planners.allocation.portfolio import pack
 from planners.allocation.problem.model import Lifetime, live_peak
 from planners.allocation.tightest import pack_tightest
 from planners.audits.foreign import Conflict, ForeignPlan, ForeignTensor, conflicts
+from planners.audits.verdict.buffers import pack_buffers
 from planners.core.errors import BadInput
 from planners.core.progress import Clock
 
@@ -181,7 +182,10 @@ def _least(
         over = overlapping(tensors, allowed)
         return over.offsets, over.extent_bytes, over.bound_bytes
     lifetimes = [t.lifetime for t in tensors]
+    clock = Clock(time_limit_s, should_stop=should_stop)
     tight = pack_tightest(lifetimes, time_limit_s=time_limit_s, should_stop=should_stop)
+    if any(t.buffer for t in tensors):
+        return *pack_buffers(tensors, tight.bound_bytes, clock), tight.bound_bytes
     return tight.offsets, tight.extent_bytes, tight.bound_bytes
 
 
