@@ -39,6 +39,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "tensorflow": ("tensorflow-cpu==2.21.0", "ai-edge-quantizer==0.10.0", "ai-edge-litert==2.3.0"),
     "jax": ("jax2onnx==0.17.1", *RUNTIME),
     "paddle": ("paddlepaddle==3.3.1", "paddle2onnx==2.1.0", "onnx==1.17.0", RUNTIME[1]),
+    "xla": ("jax==0.10.2",),
     "vela": ("ethos-u-vela==5.2.0",),
     "zigzag": ("zigzag-dse==3.9.1", "six==1.17.0"),
     "sklearn": ("skl2onnx==1.20.0", "scikit-learn==1.9.1", *RUNTIME),
