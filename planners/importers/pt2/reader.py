@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+import torch.ao.quantization.fx._decomposed  # its operators are then known
 from torch.export.graph_signature import (
     ConstantArgument,
     InputKind,
@@ -43,7 +44,8 @@ from planners.importers.torch.program import read_program
 from planners.importers.torch.regions import higher_order
 from planners.importers.torch.size_expressions import GivenSize, solved
 
-ATEN = re.compile(r"torch\.ops\.aten\.([A-Za-z_]\w*)\.(\w+)")
+KNOWN = re.compile(r"torch\.ops\.(aten|quantized_decomposed|torchao|export)\.([A-Za-z_]\w*)\.(\w+)")
+"""Operators that are looked up; those of torchao are there where it was imported."""
 HIGHER = re.compile(r"torch\.ops\.higher_order\.([A-Za-z_]\w*)")
 NAME = re.compile(r"[A-Za-z_]\w*")
 FORMATS = {1: "contiguous_format", 2: "channels_last", 3: "channels_last_3d", 4: "preserve_format"}
@@ -202,17 +204,20 @@ class _GraphReader:
         return None
 
     def _operator(self, target: Any) -> Any:
-        """An operator of ATen by its name; whatever else a file may name is not looked at."""
+        """An operator of PyTorch by its name; whatever else a file may name is not looked at."""
         holder = HIGHER.fullmatch(target) if isinstance(target, str) else None
         if holder is not None:
             return higher_order(holder.group(1), self.label)
-        match = ATEN.fullmatch(target) if isinstance(target, str) else None
+        match = KNOWN.fullmatch(target) if isinstance(target, str) else None
         if match is None:
             raise ImportFailed(f"{self.label} calls {target!r:.80}, which is not ATen's")
-        packet = getattr(torch.ops.aten, match.group(1), None)
-        overload = getattr(packet, match.group(2), None)
+        packet = getattr(getattr(torch.ops, match.group(1)), match.group(2), None)
+        overload = getattr(packet, match.group(3), None)
         if not isinstance(overload, torch._ops.OpOverload):
-            raise ImportFailed(f"{self.label} calls {target:.80}, which this PyTorch does not have")
+            hint = ": import torchao first" if match.group(1) == "torchao" else ""
+            raise ImportFailed(
+                f"{self.label} calls {target:.80}, which this PyTorch does not have{hint}"
+            )
         return overload
 
     def _arguments(self, inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -65,6 +65,11 @@ UNARY = _words(
 ARITHMETIC = _words("add sub mul div pow rsub")
 """Element-wise functions of one operand where the other is a number."""
 
+QUANTIZING = _words("quantize dequantize")
+"""Element-wise where one scale, a number, serves the whole tensor."""
+
+_QUANTIZERS = _words("quantized_decomposed torchao")
+
 _RANDOM = _words(
     "rand rand_like randn randn_like randint randint_like randperm normal normal_ bernoulli "
     "bernoulli_ multinomial poisson uniform uniform_ exponential_ log_normal_ geometric_ cauchy_ "
@@ -234,9 +239,12 @@ def kind_of(target: Any) -> str:
     """The name of a call; those of Python's operators by the function that they stand for.
 
     An operator of a library that nothing is known of has that library's name in front, whatever it
-    is called: `mylib.relu`.
+    is called: `mylib.relu`. Those that write or read whole numbers are two kinds, whichever scales
+    they take.
     """
     library, name = str(target._schema.name).split("::")
+    if library in _QUANTIZERS and name.split("_")[0] in QUANTIZING:
+        return name.split("_")[0]
     if library not in _LIBRARIES:
         return f"{library}.{name}"
     if not name.startswith("__"):
@@ -253,6 +261,6 @@ def out_of_place(kind: str) -> str:
 
 def is_unary(kind: str, tensor_operands: int) -> bool:
     """Whether a call is element-wise with one tensor operand (`prelu` has its slope besides)."""
-    if kind in UNARY | ARITHMETIC:
+    if kind in UNARY | ARITHMETIC | QUANTIZING:
         return tensor_operands == 1 or kind == "prelu"
     return False

@@ -232,7 +232,7 @@ class _ProgramReader(KeptState):
         outer, attribute = node.args
         tensor, real = self.parameters[outer.name]
         inner = tensor_of(f"{tensor.name}.{attribute}", node.meta["val"], "parameter")
-        self.parameters[node.name] = (inner, getattr(real, attribute))
+        self.parameters[node.name] = (inner, getattr(real, attribute, node.meta["val"]))
         self.aliases[node.name] = new_alias(inner.name, inner.name, True)
 
     def _item(self, node: Any) -> None:

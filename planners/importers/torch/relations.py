@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planners.core.relations import Relation, Shape
-from planners.importers.torch.ops import ARITHMETIC, UNARY
+from planners.importers.torch.ops import ARITHMETIC, QUANTIZING, UNARY
 
 _SAME = (UNARY - {"prelu"}) | ARITHMETIC
 _SAME |= frozenset(
@@ -32,6 +32,8 @@ def relation(
     `reads` how many distinct values those are.
     """
     shapes = list(operands.values())
+    if kind in QUANTIZING:
+        return ("same",) if reads == 1 else ()
     if kind in _SAME or (kind == "pad" and not any(args.get("pad", (1,)))):
         return ("same",)
     if len(shapes) != reads or not shapes:
