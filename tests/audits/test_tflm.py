@@ -12,6 +12,7 @@ import pytest
 from planners.audits.foreign import ForeignTensor, conflicts
 from planners.audits.readers.tflm import ARENA, METADATA, greedy, read_tflm
 from planners.core.errors import BadInput
+from tests.importers.test_tflite import for_ethos_u
 from tests.importers.tflite_models import TfliteWriter
 
 
@@ -346,3 +347,20 @@ def test_the_runtime_prints_the_same_head(
         with_offsets(w, [rng.choice([-1, 16 * rng.randrange(40)]) for _ in range(count)])
     path = w.save(tmp_path / "net.tflite")
     assert read_tflm(path).own_peak[ARENA] == head_of(path, capfd)
+
+
+def test_maps_within_memory_that_an_operator_works_in_are_in_it(tmp_path: Path) -> None:
+    """Vela lays its operators' maps there: one block until they are done, its inside their own.
+
+    x at 0 and y behind it lie in a scratch of 700; z, of 128, is laid over it once that is done.
+    """
+    w = with_offsets(for_ethos_u(), [-1, -1, 0, 0, 128, 0])
+    plan = read_tflm(w.save(tmp_path / "net_vela.tflite"))
+    assert {t.name: (t.lower, t.upper, t.offset) for t in plan.tensors} == {
+        "scratch": (0, 2, 0),
+        "y": (2, 3, 128),
+        "z": (2, 3, 0),
+    }
+    assert not conflicts(plan.tensors)
+    assert plan.own_peak == {ARENA: 704}
+    assert any("1 of these lies in memory" in note for note in plan.notes)

@@ -26,6 +26,7 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.integers import rounded_up
 from planners.importers.tflite.file import SIZELESS, TfliteFile, TfliteTensor, read_tflite
+from planners.importers.tflite.scratch import scratch_of
 
 # ---- The network of a TensorFlow Lite file, operator by operator as its runtime sees it ----------
 
@@ -86,9 +87,12 @@ def read_tflm(path: str | Path) -> ForeignPlan:
     require_runs(file)
     given = offline_offsets(file)
     tensors, state = buffers(file, given), variables(file, given)
+    everything, tensors = tensors, outside_work(file, tensors, given)
     scratch, unknown = scratch_buffers(file)
     placed = greedy((*tensors, *scratch), given)
     scopes = Scopes.of(file)
+    inside = len(everything) - len(tensors)
+    own_graph = len(scopes.names) == len(scopes.ran) + 1 and tensors == everything
     steps = tuple(scopes.names)
     if any(t.lower == len(steps) for t in tensors):
         steps = (*steps, "never")
@@ -101,9 +105,13 @@ def read_tflm(path: str | Path) -> ForeignPlan:
         placed,
         steps,
         own_peak={ARENA: head},
-        graph=graph_of(file, tensors) if len(scopes.names) == len(scopes.ran) + 1 else None,
+        graph=graph_of(file, tensors) if own_graph else None,
         first_step=1,
-        notes=(*_notes(tensors, given, scratch, unknown), *_missing(file)),
+        notes=(
+            *_notes(everything, given, scratch, unknown),
+            *_inside(inside),
+            *_missing(file),
+        ),
     )
 
 
@@ -129,6 +137,12 @@ def _notes(
             f"a lower bound: what {', '.join(unknown)} ask for themselves is not in the file "
             "and not known"
         )
+
+
+def _inside(count: int) -> Iterator[str]:
+    if count:
+        are = "lies" if count == 1 else "lie"
+        yield f"{count} of these {are} in memory that an operator works in"
 
 
 def _missing(file: TfliteFile) -> Iterator[str]:
@@ -171,6 +185,32 @@ def buffers(file: TfliteFile, given: Mapping[str, int]) -> tuple[ForeignTensor, 
             ForeignTensor(str(number), lower, upper, size, None, ALIGNMENT, ARENA, "", name)
         )
     return tuple(held)
+
+
+def outside_work(
+    file: TfliteFile, tensors: Sequence[ForeignTensor], given: Mapping[str, int]
+) -> tuple[ForeignTensor, ...]:
+    """The tensors but those that lie in memory that an operator works in, while it is kept.
+
+    Vela lays its operators' maps there. That memory is kept from the beginning to its last reader,
+    in one piece; what is in it is the operator's own.
+    """
+    work = {str(n) for n in scratch_of(file.subgraphs[0]) if given.get(str(n), BY_RUNTIME) >= 0}
+    rooms = [replace(t, lower=0) for t in tensors if t.id in work]
+    held: list[ForeignTensor] = [*rooms]
+    for tensor in tensors:
+        at = given.get(tensor.id, BY_RUNTIME)
+        if tensor.id in work:
+            continue
+        around = [
+            room
+            for room in rooms
+            if given[room.id] <= at and at + tensor.size_bytes <= given[room.id] + room.size_bytes
+        ]
+        lower = max([tensor.lower, *(room.upper for room in around)])
+        if lower < tensor.upper:
+            held.append(replace(tensor, lower=lower))
+    return tuple(sorted(held, key=lambda t: int(t.id)))
 
 
 def scratch_buffers(file: TfliteFile) -> tuple[tuple[ForeignTensor, ...], tuple[str, ...]]:
