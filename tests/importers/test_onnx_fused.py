@@ -169,6 +169,12 @@ def test_a_product_with_a_turned_weight_is_a_linear_layer(tmp_path: Path) -> Non
     assert [(op.kind, op.macs, op.parameters) for op in graph.operators] == [("linear", 40, ("w",))]
 
 
+def test_a_product_of_a_map_with_itself_reads_all_of_it(tmp_path: Path) -> None:
+    for given in ({}, {"transB": 1}):
+        graph = loaded(tmp_path, "FusedMatMul", "a a", "y", {"a": (4, 4)}, {}, **given)
+        assert [(op.macs, op.inputs) for op in graph.operators] == [(64, ("a",))]
+
+
 def test_rows_of_a_sum_are_normalised_by_themselves(tmp_path: Path) -> None:
     """What is added is read by the same rows, so that such operators fuse with those around."""
     sizes = {"x": (4, 3, 8), "s": (4, 3, 8)}
@@ -219,6 +225,8 @@ def test_blocks_are_as_wide_as_what_reads_them(tmp_path: Path) -> None:
         ("GroupQueryAttention", "q k v", dict.fromkeys("qkv", (1, 3, 8)), {"num_heads": 2}),
         ("SkipLayerNormalization", "x s g", {"x": (), "s": (), "g": ()}, {}),
         ("GatherBlockQuantized", "w i", {"w": (3, 4), "i": (2,)}, {"bits": 0}),
+        ("QLinearConv", "x", {"x": (1, 4, 4, 3)}, {"channels_last": 1}),
+        ("NhwcMaxPool", "x", {"x": ()}, {}),
     ],
 )
 def test_operands_that_do_not_suit_are_refused_by_name(

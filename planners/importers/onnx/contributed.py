@@ -103,6 +103,8 @@ def channels_first(node: Any, axes: int, names: MutableSet[str]) -> list[Any]:
 
     `names` are those of all values so far, and grow.
     """
+    if axes < 3:
+        raise ValueError(f"an image of {axes} axes")
     ends = node.input[0], node.output[0]
     data, out = (fresh_name(f"{name}.first", names) for name in ends)
     made = onnx.NodeProto()

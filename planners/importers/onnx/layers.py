@@ -227,7 +227,9 @@ def fused(node: OnnxNode, found: Fused) -> Said:
 def _factors(node: OnnxNode, found: Fused) -> Said:
     """A product of which one factor is transposed: a view of it, or a linear layer's weight."""
     names = {"self": node.input(0), "other": node.input(1)}
-    if found.relation or node.input(0) == node.input(1):
+    if node.input(0) == node.input(1):
+        return [Aten("matmul", names, relation=(), macs=found.macs)]
+    if found.relation:
         return [Aten("matmul", names, relation=found.relation, macs=found.macs)]
     ways = {key: _turn(node, place, key) for place, key in (("A", "self"), ("B", "other"))}
     weight = node.input(1) in node.values.parameters and len(node.shape(1)) == 2

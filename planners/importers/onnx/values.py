@@ -62,6 +62,8 @@ _CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _WHOLE = frozenset("int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool".split())
 _FRACTIONS = frozenset({"float16", "float32", "float64"})
 _LARGEST = 2**53
+_UNSUITED = (LookupError, ValueError, TypeError, ArithmeticError)
+"""What rules raise for operands and attributes that do not suit their operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +121,15 @@ def infer(file: OnnxFile, input_shape: Sequence[Any] | None) -> Values:
         if node.op_type == "If" and node.domain in STANDARD:
             left += reversed(_branch(node, values, file, names))
             continue
-        if is_channels_last(node) and node.input and node.input[0] in values.of:
-            plain = channels_first(node, len(values.of[node.input[0]].shape), names)
-            values.used |= {name for each in plain for name in each.input}
+        try:
+            plain = _rewritten(node, values, file, names)
+            said |= _blocked(node, values, file)
+        except _UNSUITED as error:
+            raise BadInput(f"{file.path}: {label(node)} is malformed: {error!s:.80}") from error
+        if plain:
+            values.used |= {name for each in plain for name in reads_of(each)}
             left += reversed(plain)
             continue
-        if is_fake_quantiser(node) and node.output and node.input[0] in values.of:
-            left += reversed(_quantised(node, values, file, names))
-            continue
-        if (node.domain, node.op_type) == (BLOCKED, "ReorderInput"):
-            value = values.of[node.input[0]]
-            shape = blocked_shape(node, value.shape, file.nodes, values.types)
-            said[node.output[0]] = onnx.helper.make_tensor_type_proto(value.code, shape)
         _node(node, values, file, said)
         values.nodes.append(node)
     return values
@@ -152,6 +151,15 @@ def _branch(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[
     return nodes
 
 
+def _rewritten(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[Any]:
+    """The standard nodes that one of another domain stands for; none where it is none such."""
+    if not node.input or node.input[0] not in values.of or not node.output:
+        return []
+    if is_channels_last(node):
+        return channels_first(node, len(values.of[node.input[0]].shape), names)
+    return _quantised(node, values, file, names) if is_fake_quantiser(node) else []
+
+
 def _quantised(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[Any]:
     """The nodes of a fake quantiser; what it makes of a constant is one."""
     data = node.input[0]
@@ -163,8 +171,16 @@ def _quantised(node: Any, values: Values, file: OnnxFile, names: set[str]) -> li
         values.parameters.add(name)
         if not size:
             values.arrays[name] = np.zeros((), values.of[name].dtype)
-    values.used |= {name for each in found.nodes for name in reads_of(each)}
     return found.nodes
+
+
+def _blocked(node: Any, values: Values, file: OnnxFile) -> dict[str, Any]:
+    """The type of an image that a node lays out in blocks of channels; nothing for other nodes."""
+    if (node.domain, node.op_type) != (BLOCKED, "ReorderInput"):
+        return {}
+    value = values.of[node.input[0]]
+    shape = blocked_shape(node, value.shape, file.nodes, values.types)
+    return {node.output[0]: onnx.helper.make_tensor_type_proto(value.code, shape)}
 
 
 def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value]:
@@ -335,7 +351,7 @@ def fused_node(node: Any, values: Values, file: Path) -> Fused | None:
     known = [(v.shape, v.code) if v else None for v in map(values.of.get, node.input)]
     try:
         return fused(node, known)
-    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+    except _UNSUITED as error:
         raise BadInput(f"{file}: {label(node)} does not suit its operands: {error}") from error
 
 
@@ -400,6 +416,8 @@ def _inferred(
     if plain is not None and plain.op_type == node.op_type and node.domain == DOMAIN:
         return _inferred(plain, values, file)
     if plain is not None:
+        if not plain.input or plain.input[0] not in values.of:
+            raise BadInput(f"{file.path}: {label(node)} is malformed: it reads nothing")
         first = values.of[plain.input[0]].code
         found = _inferred(plain, values, file, standard=False) or {}
         return {name: with_type(value, type_of(node, first)) for name, value in found.items()}
