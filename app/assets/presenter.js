@@ -128,8 +128,10 @@ export function render({ model, view }) {
   let timer = null, last = model.layout || model.usual, black = null, placed = '';
 
   const boxesOf = (name) => (model.layouts[name] || { boxes: [] }).boxes;
-  const offered = () => Object.keys(model.layouts).filter((name) =>
-    boxesOf(name).every((box) => isThere(within(document, box))));
+  const look = () => firsts(document,
+    ['stepper', 'story-box', ...Object.keys(model.layouts).flatMap(boxesOf)]);
+  const offered = (seen = look()) => Object.keys(model.layouts).filter((name) =>
+    boxesOf(name).every((box) => isThere(seen[box])));
   const isOn = () => Boolean(model.layout);
   function turn(name) {
     if (name) last = name;
@@ -182,9 +184,9 @@ export function render({ model, view }) {
   // ---- where everything is -----------------------------------------------------------------
   function place() {
     if (!isOn()) return;
-    const { boxes, sentences } = model.layouts[model.layout];
-    const hosts = boxes.map((name) => within(document, name)).filter(isThere);
-    const spoken = (sentences ? ['stepper', 'story-box'] : []).map((name) => within(document, name));
+    const { boxes, sentences } = model.layouts[model.layout], seen = look();
+    const hosts = boxes.map((name) => seen[name]).filter(isThere);
+    const spoken = (sentences ? ['stepper', 'story-box'] : []).map((name) => seen[name]);
     const now = [...spoken, ...hosts].filter(Boolean);
     const known = marked.filter((node) => !now.includes(node));
     for (const node of known) unmark(node);
@@ -203,7 +205,7 @@ export function render({ model, view }) {
     };
     for (const node of spoken) if (node) put(node, 0);
     const rest = window.innerHeight - top - 4 * hosts.length;
-    const views = hosts.map((node) => boxView(boxes.find((name) => within(document, name) === node)));
+    const views = hosts.map((node) => boxView(boxes.find((name) => seen[name] === node)));
     for (const one of views) {
       hide(one, two);
       for (const figure of figuresIn(one)) enlarge(figure.model, scale);
@@ -219,7 +221,7 @@ export function render({ model, view }) {
       put(node, high);
       fit(views[i], node, high);
     });
-    const offer = offered().join(' ');
+    const offer = offered(seen).join(' ');
     if (placed !== offer) { placed = offer; draw(); }
   }
   const marked = [];

@@ -1,9 +1,18 @@
-// The first element of a class, in whatever shadow tree.
+// The first element of each class, in whatever shadow tree, by one walk that ends once all are found.
+function firsts(root, names) {
+  const found = {}, left = new Set(names);
+  const walk = (tree) => {
+    for (const node of tree.querySelectorAll('*')) {
+      for (const name of node.classList) {
+        if (left.delete(name)) found[name] = node;
+      }
+      if (left.size && node.shadowRoot) walk(node.shadowRoot);
+      if (!left.size) return;
+    }
+  };
+  walk(root);
+  return found;
+}
 function within(root, name) {
-  for (const node of root.querySelectorAll('*')) {
-    if (node.classList.contains(name)) return node;
-    const inner = node.shadowRoot && within(node.shadowRoot, name);
-    if (inner) return inner;
-  }
-  return null;
+  return firsts(root, [name])[name] || null;
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from planners.importers.onnx import layers
-from planners.importers.onnx.contributed import BY_NAME, packed_product, standard_form
+from planners.importers.onnx.contributed import BY_NAME, standard_form
 from planners.importers.onnx.fused import fused
 from planners.importers.onnx.node import OnnxNode
 from planners.importers.torch.said import BEFORE, Aten, Said, element, unary
@@ -24,9 +24,6 @@ def aten(node: OnnxNode) -> Said:
     plain = standard_form(node.proto)
     if plain is not None:
         return _contributed(node, plain)
-    if (sizes := packed_product(node.proto)) is not None:
-        operands = {f"input{i}": name for i, name in enumerate(node.inputs)}
-        return [Aten("matmul", operands, relation=(), macs=prod(node.out) * sizes[0])]
     standard = node.proto.domain in ("", "ai.onnx") or node.proto.op_type in BY_NAME
     say = _SAY.get(node.proto.op_type) if standard else None
     if say is None and (found := fused(node.proto, node.known)) is not None:

@@ -165,11 +165,3 @@ def in_floats(found: Any, plain: Any) -> Any:
     whole = [onnx.TensorProto.UINT8, onnx.TensorProto.INT8]
     whole += [onnx.TensorProto.INT32] if plain.op_type == "Gemm" else []
     return with_type(found, FLOAT) if found.tensor_type.elem_type in whole else found
-
-
-def packed_product(node: Any) -> tuple[int, int] | None:
-    """Rows and columns of a weight of few bits, packed into bytes; None for other nodes."""
-    if node.domain != DOMAIN or node.op_type != "MatMulNBits":
-        return None
-    sizes = {attribute.name: int(attribute.i) for attribute in node.attribute}
-    return (sizes["K"], sizes["N"]) if sizes.keys() >= {"K", "N"} else None

@@ -125,6 +125,12 @@ def _product(o: FusedOperands) -> Fused:
     return Fused("matmul", [(out, o.code())], prod(out) * left[-1], relation)
 
 
+def _packed_product(o: FusedOperands) -> Fused:
+    """A product with a weight of few bits, packed into bytes, with scales for its blocks."""
+    out = (*o.shape(0)[:-1], int(o.given["N"]))
+    return Fused("matmul", [(out, o.code())], prod(out) * int(o.given["K"]))
+
+
 def _turned(shape: Shape, rows: int, batch: int) -> Shape:
     if batch:
         shape = (*shape[1:-1], shape[0], shape[-1])
@@ -330,6 +336,7 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     (DOMAIN, "Gelu"): _like_first("gelu"),
     (DOMAIN, "GroupQueryAttention"): _grouped,
     (DOMAIN, "LinearAttention"): _linear_attention,
+    (DOMAIN, "MatMulNBits"): _packed_product,
     (DOMAIN, "MultiHeadAttention"): _multi_head,
     (DOMAIN, "QAttention"): _packed_attention(8),
     (DOMAIN, "QEmbedLayerNormalization"): _embedding,

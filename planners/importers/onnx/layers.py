@@ -215,7 +215,7 @@ def recurrent(node: OnnxNode) -> Said:
 
 def fused(node: OnnxNode, found: Fused) -> Said:
     """An operator that computes several at once: numbers and computed sizes aside, all is read."""
-    if found.kind == "matmul":
+    if node.proto.op_type == "FusedMatMul":
         return _factors(node, found)
     sizes = node.values.folded | {name for name in node.inputs if node.is_number(name)}
     names = [name for name in node.inputs if name not in sizes] or node.inputs[:1]

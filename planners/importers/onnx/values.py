@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
-from planners.core.element_types import ONNX_TYPES
 from planners.core.errors import BadInput
 from planners.importers.onnx.branches import branch_nodes
 from planners.importers.onnx.contributed import (
@@ -30,7 +28,6 @@ from planners.importers.onnx.contributed import (
     channels_first,
     in_floats,
     is_channels_last,
-    packed_product,
     standard_form,
     type_of,
     with_type,
@@ -45,18 +42,14 @@ from planners.importers.onnx.file import (
 )
 from planners.importers.onnx.fold import FOLDS, Array
 from planners.importers.onnx.fused import Fused, fused
+from planners.importers.onnx.inputs import Value, dtype_of, input_values
 from planners.importers.onnx.qonnx import is_fake_quantiser, quantised
 from planners.importers.onnx.rules import Shape, learned_values, not_inferred, slid
-from planners.importers.torch.said import NodeValue
 
-LARGEST_INPUT = 2**28
-"""Elements of an input beyond which its shape is taken for a slip."""
 MOST_NUMBERS = 2**12
 """Elements of a value beyond which it is data, not a computed size."""
 MOST_HINTS = 32
 """Elements of a value with fractions beyond which it is no factors or limits of axes."""
-NAMELESS = frozenset({"none", "null", "unk", "unknown", "undefined", "dynamic"})
-"""What exporters write for any open axis: such axes need not be of one size."""
 STANDARD = ("", "ai.onnx")
 _CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _WHOLE = frozenset("int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool".split())
@@ -64,13 +57,6 @@ _FRACTIONS = frozenset({"float16", "float32", "float64"})
 _LARGEST = 2**53
 _UNSUITED = (LookupError, ValueError, TypeError, ArithmeticError)
 """What rules raise for operands and attributes that do not suit their operator."""
-
-
-@dataclass(frozen=True, slots=True)
-class Value(NodeValue):
-    """Shape and type of a value, and onnx's number of that type."""
-
-    code: int
 
 
 @dataclass(slots=True)
@@ -167,7 +153,7 @@ def _quantised(node: Any, values: Values, file: OnnxFile, names: set[str]) -> li
     known = {name: array for name in node.input if (array := values.known(name)) is not None}
     found = quantised(node, shape, known, names)
     for name, (size, code) in found.constants.items():
-        _add(values, file, name, Value(size, _dtype(code, name, file), code))
+        _add(values, file, name, Value(size, dtype_of(code, name, file), code))
         values.parameters.add(name)
         if not size:
             values.arrays[name] = np.zeros((), values.of[name].dtype)
@@ -183,95 +169,6 @@ def _blocked(node: Any, values: Values, file: OnnxFile) -> dict[str, Any]:
     return {node.output[0]: onnx.helper.make_tensor_type_proto(value.code, shape)}
 
 
-def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value]:
-    """The inputs of the graph in the shapes given, where they agree with the file."""
-    inputs = [value for value in file.graph.input if value.name not in file.constants]
-    shapes = _given(given, len(inputs), file)
-    sizes: dict[str, int] = {}
-    values = {}
-    for value, shape in zip(inputs, shapes, strict=True):
-        tensor = value.type.tensor_type
-        if not value.type.HasField("tensor_type") or not tensor.elem_type:
-            raise BadInput(f"{file.path}: the input {value.name!r:.80} is not a tensor")
-        if not tensor.HasField("shape") and shape is None:
-            raise BadInput(f"{file.path}: the input {value.name!r:.80} has no shape; give one")
-        axes = list(tensor.shape.dim) if tensor.HasField("shape") else []
-        if shape is not None and tensor.HasField("shape") and len(shape) != len(axes):
-            text = "x".join(map(str, shape))
-            raise BadInput(
-                f"{file.path}: the input {value.name!r:.80} has {len(axes)} axes, and {text} has "
-                f"{len(shape)}"
-            )
-        if shape is not None and not axes:
-            sized = shape
-        else:
-            named = [_axis(axis) for axis in axes]
-            sized = _sized(named, shape, sizes, f"{file.path}: the input {value.name!r:.80}")
-        if prod(sized) > LARGEST_INPUT:
-            raise BadInput(
-                f"{file.path}: the input {value.name!r:.80} has more than {LARGEST_INPUT} elements"
-            )
-        values[value.name] = Value(
-            sized, _dtype(tensor.elem_type, value.name, file), tensor.elem_type
-        )
-    return values
-
-
-def _given(given: Any, count: int, file: OnnxFile) -> list[tuple[int, ...] | None]:
-    if given is None:
-        return [None] * count
-    wants = f"{file.path} takes {count} input shapes such as 1x3x224x224, not {given!r:.60}"
-    if not isinstance(given, (list, tuple)) or not given:
-        raise BadInput(wants)
-    several = all(isinstance(shape, (list, tuple)) for shape in given)
-    shapes = [tuple(shape) for shape in given] if several else [tuple(given)]
-    if not all(type(n) is int and n > 0 for shape in shapes for n in shape):
-        raise BadInput(f"{wants}: a shape is whole numbers above zero")
-    if len(shapes) > count:
-        raise BadInput(wants)
-    return [*shapes, *[None] * (count - len(shapes))]
-
-
-def _axis(axis: Any) -> int | str:
-    """The size of an axis, or its name where the file leaves it open; empty for `?` and such."""
-    if axis.dim_value > 0:
-        return int(axis.dim_value)
-    name = str(axis.dim_param)
-    return "" if name.lower() in NAMELESS or not any(map(str.isalpha, name)) else name
-
-
-def _sized(
-    axes: list[int | str], shape: tuple[int, ...] | None, sizes: dict[str, int], what: str
-) -> tuple[int, ...]:
-    """Sizes for all axes: those of the file, those given; a name stands for one size."""
-    axis_sizes = []
-    for at, axis in enumerate(axes):
-        size = shape[at] if shape is not None else None
-        if isinstance(axis, int):
-            if size not in (None, axis):
-                raise BadInput(f"{what} has {axis} as its axis {at} in the file, not {size}")
-            axis_sizes.append(axis)
-            continue
-        size = sizes.get(axis) if size is None and axis else size
-        if size is None:
-            named = f"{axis!r:.60} (axis {at})" if axis else f"axis {at}"
-            raise BadInput(f"{what} leaves {named} open: give input_shape (--input)")
-        if axis and sizes.setdefault(axis, size) != size:
-            raise BadInput(f"{what}: {axis!r:.60} is {sizes[axis]} elsewhere, not {size}")
-        axis_sizes.append(size)
-    return tuple(axis_sizes)
-
-
-def _dtype(code: int, name: str, file: OnnxFile) -> str:
-    try:
-        text = str(onnx.TensorProto.DataType.Name(code))
-    except ValueError:
-        text = "UNDEFINED"
-    if text in ("UNDEFINED", "STRING"):
-        raise BadInput(f"{file.path}: {name!r:.80} holds no numbers, which cannot be planned")
-    return ONNX_TYPES.get(text, text.lower())
-
-
 def _add(values: Values, file: OnnxFile, name: str, value: Value) -> None:
     if value.elements > _LARGEST:
         raise BadInput(f"{file.path}: {name!r:.80} has more than 2**53 elements")
@@ -284,7 +181,7 @@ def _add_constant(values: Values, file: OnnxFile, name: str, tensor: Any) -> Non
     shape = tuple(int(n) for n in tensor.dims)
     if any(n < 0 for n in shape):
         raise BadInput(f"{file.path}: {name!r:.80} has an axis of negative size")
-    value = Value(shape, _dtype(tensor.data_type, name, file), tensor.data_type)
+    value = Value(shape, dtype_of(tensor.data_type, name, file), tensor.data_type)
     _add(values, file, name, value)
     values.parameters.add(name)
     if value.dtype in _WHOLE and value.elements <= MOST_NUMBERS:
@@ -322,8 +219,6 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     by_rule = not_inferred(node.op_type, known) if standard else None
     window = _slid(node, known, file) if standard and known else None
     ruled = learned_values(node, known) | _fused_values(node, values, file, said)
-    if (sizes := packed_product(node)) is not None and known and known[0][0]:
-        by_rule = (*known[0][0][:-1], sizes[1]), known[0][1]
     for name in filter(None, node.output):
         value = _complete((inferred or {}).get(name)) or ruled.get(name) or by_rule
         value = value or _complete(said.get(name))
@@ -339,7 +234,7 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
             )
         if any(n < 0 for n in value[0]):
             raise BadInput(f"{file.path}: {label(node)} gives {name!r:.80} a negative size")
-        _add(values, file, name, Value(value[0], _dtype(value[1], name, file), value[1]))
+        _add(values, file, name, Value(value[0], dtype_of(value[1], name, file), value[1]))
     if node.op_type == "Split" and node.domain in STANDARD:
         _fold_pieces(node, values)
     else:
