@@ -26,6 +26,7 @@ EXPORTERS = (
     Exporter("onnxruntime", "torch", "write_ort.py"),
     Exporter("onnxruntime's optimiser", "torch", "write_ort_optimised.py"),
     Exporter("fused operators", "torch", "write_fused.py"),
+    Exporter("strangers", "torch", "write_strangers.py"),
     Exporter("tflite", "tensorflow", "write_tflite.py"),
     Exporter("ai-edge-quantizer", "tensorflow", "write_quantizer.py"),
     Exporter("keras", "torch", "write_keras.py"),

@@ -105,7 +105,7 @@ def _ort_value(array: np.ndarray, code: int) -> Any:
     if code == onnx.TensorProto.BFLOAT16:
         raw = (np.asarray(array, np.float32).view(np.uint32) >> 16).astype(np.uint16)
         return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, code)
-    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+    return onnxruntime.OrtValue.ortvalue_from_numpy(np.asarray(array, order="C"))
 
 
 def counted(

@@ -17,7 +17,7 @@ FREE = frozenset(
     "bitwise_xor bitwise_shift bitwise_left_shift bitwise_right_shift tan acos acosh asin asinh "
     "atan atanh cosh sinh rand randn quantize_dynamic "
     "isnan isinf addcmul addcdiv lerp fill to type_as swiglu "
-    "rotary_embedding to_blocks from_blocks "
+    "rotary_embedding to_blocks from_blocks shape rank "
     "relu relu6 silu gelu hardswish hardsigmoid sigmoid leaky_relu tanh elu selu celu mish "
     "softplus softsign hardtanh hardshrink softshrink tanhshrink logsigmoid log_sigmoid prelu "
     "threshold glu softmax _softmax log_softmax hardmax normalize dropout "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import planners as sp
 from planners.core.caveats import caveats
@@ -169,3 +169,32 @@ def test_labels_that_are_text_are_refused(tmp_path: Path) -> None:
     made.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
     with pytest.raises(sp.BadInput, match="'label' holds no numbers"):
         sp.from_onnx(write(made, tmp_path))
+
+
+def test_a_range_of_many_known_numbers_is_no_unknown_operator(tmp_path: Path) -> None:
+    """As onnx-asr's resamplers mask a batch: more numbers than are taken for sizes."""
+    nodes = [
+        node("Range", "start stop step", "r"),
+        node("Less", "r n", "mask"),
+    ]
+    held = {name: np.array(n, np.int64) for name, n in zip(("start", "stop", "step"), (0, 9000, 1))}
+    made = model(nodes, {"n": [1]}, {"mask": None}, held, opset=17)
+    made.graph.input[0].CopyFrom(helper.make_tensor_value_info("n", TensorProto.INT64, [1]))
+    graph = sp.from_onnx(write(made, tmp_path))
+    assert graph.tensors["mask"].shape == (9000,)
+    assert not graph.source.get("opaque")
+
+
+@pytest.mark.parametrize(
+    ("given", "bins"), [({}, 201), ({"onesided": 1}, 201), ({"onesided": 0}, 400)]
+)
+def test_a_spectrum_of_real_numbers_is_half_unless_it_says_otherwise(
+    tmp_path: Path, given: dict[str, int], bins: int
+) -> None:
+    """As onnxruntime and onnx's reference; onnx's inference (1.23.2) has all of it by default."""
+    held = {"hop": np.array(160, np.int64), "window": np.ones(400, np.float32)}
+    nodes = [node("STFT", "x hop window", "y", **given)]
+    graph = sp.from_onnx(
+        write(model(nodes, {"x": [1, 16_400, 1]}, {"y": None}, held, 17), tmp_path)
+    )
+    assert graph.tensors["y"].shape == (1, 101, bins, 2)

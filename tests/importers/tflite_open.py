@@ -56,11 +56,22 @@ class OpenNet:
     def size(self, axis: int) -> int:
         """The tensor that holds one size of what there is."""
         sizes = self.whole("SHAPE", [self.x], (4,), "ShapeOptions", OutType=INT32)
-        if self.rng.random() < 0.3:
+        way = self.rng.random()
+        if way < 0.3:
             return self.whole("GATHER", [sizes, self.w.numbers([axis])], (1,), "GatherOptions")
+        if way < 0.5:
+            return self.part(sizes, axis)
         ends = [self.w.numbers([n]) for n in (axis, axis + 1, 1)]
         given = {"ShrinkAxisMask": 1}
         return self.whole("STRIDED_SLICE", [sizes, *ends], (), "StridedSliceOptions", **given)
+
+    def part(self, sizes: int, axis: int) -> int:
+        """The same as a frame of a signal has it: cut out, and made a number by no sizes at all."""
+        lengths = (axis, 1, 3 - axis)
+        made = [self.tensor((n,), "int32") for n in lengths]
+        ways = [self.w.numbers(lengths), self.w.tensor((), "int32", np.array(0, "i4"))]
+        self.w.operator("SPLIT_V", [sizes, *ways], made, "SplitVOptions", NumSplits=3)
+        return self.whole("RESHAPE", [made[1], self.tensor((0,), "int32")], ())
 
     def sizes(self, *parts: int | None) -> int:
         """A shape put together: None for the batch, as it is when the network runs."""

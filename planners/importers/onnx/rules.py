@@ -83,6 +83,17 @@ def _pooled_up(attributes: Mapping[str, Any], data: Shape) -> Shape:
     return (*data[:2], *sizes)
 
 
+def with_default(node: Any) -> Any:
+    """A node with the default that onnx's inference takes for another one: of a spectrum of real
+    numbers, one half is given."""
+    if node.op_type != "STFT" or any(a.name == "onesided" for a in node.attribute):
+        return node
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    made.attribute.append(onnx.helper.make_attribute("onesided", 1))
+    return made
+
+
 # ---- Shapes of the operators of `ai.onnx.ml`, which skl2onnx writes and onnx infers in part only -
 # They stay opaque: what a tree or a scaler computes is no product of this project's.
 

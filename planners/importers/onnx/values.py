@@ -44,7 +44,7 @@ from planners.importers.onnx.fold import FOLDS, Array
 from planners.importers.onnx.fused import Fused, fused
 from planners.importers.onnx.inputs import Value, dtype_of, input_values
 from planners.importers.onnx.qonnx import is_fake_quantiser, quantised
-from planners.importers.onnx.rules import Shape, learned_values, not_inferred, slid
+from planners.importers.onnx.rules import Shape, learned_values, not_inferred, slid, with_default
 
 MOST_NUMBERS = 2**12
 """Elements of a value beyond which it is data, not a computed size."""
@@ -328,7 +328,7 @@ def _inferred(
     try:
         return infer_node_outputs(
             schema,
-            node,
+            with_default(node),
             {n: values.types[n] if standard else in_floats(values.types[n], node) for n in names},
             data if standard else {},
             opset_imports=[onnx.helper.make_opsetid(d, v) for d, v in file.opsets.items()],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -263,6 +263,8 @@ class _Reader:
         for number in (n for numbers in ends for n in numbers):
             if not 0 <= number < len(tensors):
                 raise BadInput(f"{self.path} is broken: there is no tensor {number}")
+        made = {*ends[0], *(number for operator in operators for number in operator.outputs)}
+        tensors = tuple(t if t.number in made else _filled(t) for t in tensors)
         return TfliteSubgraph(self._text(graph.Name()), tensors, operators, *ends)
 
     def _tensor(self, number: int, tensor: Any) -> TfliteTensor:
@@ -332,6 +334,12 @@ class _Reader:
         options = kind()
         options.Init(table.Bytes, table.Pos)
         return options
+
+
+def _filled(tensor: TfliteTensor) -> TfliteTensor:
+    """A tensor that nothing makes: one without elements is a constant, whose buffer is empty."""
+    is_empty = tensor.elements == 0 and not (tensor.constant or tensor.variable)
+    return replace(tensor, data=(0, 0)) if is_empty else tensor
 
 
 def _whole_of(table: Any, slot: int) -> int:

@@ -29,19 +29,37 @@ MOST_NUMBERS = 64
 """Elements of what is taken for sizes."""
 
 
-def numbers_of(call: KnownOperands, shapes: Sequence[Shape]) -> Numbers | None:
-    """What an operator on sizes computes, where all of its operands are known."""
+def numbers_of(call: KnownOperands, shapes: Sequence[Shape]) -> list[Numbers]:
+    """What an operator on sizes computes, a value each; nothing where an operand is not known."""
     kind = call.operator.kind
     if kind == "SHAPE":
-        return np.array(call.shapes[0], np.int64)
-    compute = _COMPUTE.get(kind)
+        return [np.array(call.shapes[0], np.int64)]
+    if kind == "RANK":
+        return [np.array(len(call.shapes[0]), np.int64)]
     given = [n for n in call.numbers if n is not None]
-    if compute is None or len(given) < len(call.numbers) or len(shapes) != 1:
-        return None
-    if prod(shapes[0]) > MOST_NUMBERS:
-        return None
+    if len(given) < len(call.numbers) or sum(map(prod, shapes)) > MOST_NUMBERS:
+        return []
     with np.errstate(all="raise"):
-        return np.asarray(compute(call, given)).reshape(shapes[0])
+        if kind in _PARTS:
+            found = _PARTS[kind](call, given, shapes)
+        else:
+            found = [_COMPUTE[kind](call, given)] if kind in _COMPUTE else []
+        pairs = zip(found, shapes, strict=bool(found))
+        return [np.asarray(numbers).reshape(shape) for numbers, shape in pairs]
+
+
+def _pieces(
+    data: Numbers, axis: int, shapes: Sequence[Shape], keeps_axis: bool = True
+) -> Sequence[Numbers]:
+    sizes = [shape[axis] if keeps_axis else 1 for shape in shapes]
+    return np.split(data, np.cumsum(sizes)[:-1], axis)
+
+
+_PARTS: Mapping[str, Callable[[KnownOperands, list[Numbers], Sequence[Shape]], Any]] = {
+    "SPLIT": lambda call, given, shapes: _pieces(given[1], int(given[0].reshape(())), shapes),
+    "SPLIT_V": lambda call, given, shapes: _pieces(given[0], int(given[2].reshape(())), shapes),
+    "UNPACK": lambda call, given, shapes: _pieces(given[0], int(call.get("Axis")), shapes, False),
+}
 
 
 def _part(begin: int, size: int) -> slice:
@@ -61,6 +79,10 @@ _COMPUTE: Mapping[str, Callable[[KnownOperands, list[Numbers]], Any]] = {
     "ADD": lambda call, given: given[0] + given[1],
     "SUB": lambda call, given: given[0] - given[1],
     "MUL": lambda call, given: given[0] * given[1],
+    "FLOOR_MOD": lambda call, given: given[0] % given[1],
+    "RANGE": lambda call, given: np.arange(*(int(n.reshape(())) for n in given)),
+    "REDUCE_MAX": lambda call, given: np.max(given[0], axis=tuple(given[1].reshape(-1))),
+    "REDUCE_MIN": lambda call, given: np.min(given[0], axis=tuple(given[1].reshape(-1))),
     "FLOOR_DIV": lambda call, given: given[0] // given[1],
     "DIV": lambda call, given: np.fix(given[0] / given[1]).astype(np.int64),
     "MAXIMUM": lambda call, given: np.maximum(given[0], given[1]),
@@ -132,8 +154,7 @@ class _Sizes:
                 self.tensors[number] = replace(self.tensors[number], shape=shape)
         for number in operator.outputs:
             self.open_before[number] = self.tensors[number].open_axes or most
-        if shapes and (found := numbers_of(call, shapes)) is not None:
-            self.numbers[operator.outputs[0]] = found
+        self.numbers |= dict(zip(operator.outputs, numbers_of(call, shapes or [])))
 
     def _call(self, operator: TfliteOperator) -> KnownOperands:
         read = [self.tensors[n] if n >= 0 else None for n in operator.inputs]

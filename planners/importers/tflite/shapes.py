@@ -311,6 +311,20 @@ def _out_of_depth(call: KnownOperands) -> Shapes:
     return [(images, high * side, wide * side, depth // side**2)]
 
 
+def _range(call: KnownOperands) -> Shapes:
+    """Of sizes; of fractions the data decide."""
+    start, limit, step = (call.wholes(place) for place in range(3))
+    if start is None or limit is None or step is None:
+        return None
+    return [(len(range(start[0], limit[0], step[0])),)]
+
+
+def _spectrum(call: KnownOperands) -> Shapes:
+    """Of real numbers: half of the last axis, and what is in the middle."""
+    sizes = call.wholes(1)
+    return None if sizes is None else [(*call.shapes[0][:-2], sizes[0], sizes[1] // 2 + 1)]
+
+
 def _unknown(call: KnownOperands) -> Shapes:
     """As many elements as the data decide."""
     return None
@@ -329,7 +343,10 @@ _RULES: Mapping[str, Callable[[KnownOperands], Shapes]] = {
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"), _pool),
     **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _resize),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), _best),
-    **dict.fromkeys(("WHERE", "UNIQUE", "RANGE"), _unknown),
+    **dict.fromkeys(("WHERE", "UNIQUE"), _unknown),
+    **dict.fromkeys(("COMPLEX_ABS", "REAL", "IMAG"), _same),
+    "RANGE": _range,
+    "RFFT2D": _spectrum,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _recurrent,
     "UNIDIRECTIONAL_SEQUENCE_RNN": _recurrent,
     "CONV_2D": _convolution,
