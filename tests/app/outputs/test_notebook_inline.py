@@ -56,16 +56,16 @@ def test_the_page_shows_the_plan_and_its_plan_goes_on_in_code(
     assert inline.session.problem.budget == "1 MiB"
 
 
-def test_a_page_that_is_gone_leaves_its_plan(inline: Inline, plan: sp.Plan, until: Until) -> None:
+def test_a_page_that_is_gone_leaves_its_plan(
+    inline: Inline, plan: sp.Plan, pool: WorkerPool
+) -> None:
     """A cell that is shown again closes the page before, whose session is then taken apart."""
-    fetch(inline.address)
-    until(lambda: inline.sessions)
-    session = inline.session
+    session = Session(pool)
+    inline._begin(session)
     inline._leave(session)
     session.close()
     take_apart([session])
     assert inline.plan.to_json()["program"] == plan.to_json()["program"]
-    inline.close()
 
 
 def test_without_the_word_there_is_no_page(inline: Inline) -> None:
