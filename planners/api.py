@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -143,15 +143,16 @@ def from_darknet(
 
 def from_onnx(
     path: str | Path,
-    input_shape: Sequence[Any] | None = None,
+    input_shape: Sequence[Any] | Mapping[str, int] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
     fold_padding: bool = True,
 ) -> Graph:
     """The graph of an ONNX file.
 
-    `input_shape`, one shape or one an input, gives the sizes that the file leaves open. Operators
-    that nothing is known of need all of their operands and count no MACs; the graph's source notes
+    `input_shape` gives the sizes that the file leaves open: one shape, one an input, or sizes by
+    the names that the file has for its axes (`{"batch": 1, "sequence": 16}`). Operators that
+    nothing is known of need all of their operands and count no MACs; the graph's source notes
     them. Raises `BadInput` with file and node.
     """
     from planners.importers.onnx.reader import from_onnx as import_file

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import planners as sp
+from planners.core.input_shapes import read_input_shapes
 from planners.core.units import parse_size
 
 SLIDES = 160
@@ -57,8 +58,9 @@ def plain_whole(text: str, low: int, high: int) -> int:
     return number
 
 
-def plain_shape(text: str) -> int | list[list[int]] | None:
-    """Shapes of the inputs; a number alone is a batch of the model's own shape; empty is None.
+def plain_shape(text: str) -> int | list[list[int]] | dict[str, int] | None:
+    """Shapes of the inputs, or sizes of axes by their names; a number alone is a batch of the
+    model's own shape; empty is None.
 
     Raises `BadInput` for anything else.
 
@@ -67,14 +69,8 @@ def plain_shape(text: str) -> int | list[list[int]] | None:
     """
     if not text.strip():
         return None
-    shapes = [_shape(part) for part in re.split(r"\band\b|;", text)]
-    return shapes[0][0] if len(shapes) == len(shapes[0]) == 1 else shapes
-
-
-def _shape(text: str) -> list[int]:
-    parts = re.split(r"\s*[x×X*,]\s*", text.strip())
-    if not all(re.fullmatch(r"[1-9][0-9]{0,9}", part) for part in parts):
-        raise sp.BadInput(
-            f"{text.strip()!r:.40} is not an input shape; write e.g. 1x3x224x224, or 8 for a batch"
-        )
-    return [int(part) for part in parts]
+    match read_input_shapes(text):
+        case [[batch]]:
+            return batch
+        case shapes:
+            return shapes

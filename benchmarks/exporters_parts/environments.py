@@ -26,6 +26,7 @@ EXPORTERS = (
     Exporter("onnxruntime", "torch", "write_ort.py"),
     Exporter("onnxruntime's optimiser", "torch", "write_ort_optimised.py"),
     Exporter("fused operators", "torch", "write_fused.py"),
+    Exporter("onnxruntime-genai", "genai", "write_genai.py"),
     Exporter("strangers", "torch", "write_strangers.py"),
     Exporter("tflite", "tensorflow", "write_tflite.py"),
     Exporter("ai-edge-quantizer", "tensorflow", "write_quantizer.py"),
@@ -38,6 +39,10 @@ RUNTIME = ("onnx==1.23.2", "onnxruntime==1.32.0")
 PACKAGES: dict[str, tuple[str, ...]] = {
     "torch": ("torch==2.13.0", "onnxscript==0.7.2", "keras==3.15.1", *RUNTIME),
     "tensorflow": ("tensorflow-cpu==2.21.0", "ai-edge-quantizer==0.10.0", "ai-edge-litert==2.3.0"),
+    "genai": (
+        *("torch==2.13.0", "transformers==5.24.0", "onnxruntime-genai==0.18.0"),
+        *("onnx-ir==1.1.0", "onnxscript==0.7.2", *RUNTIME),
+    ),
     "jax": ("jax2onnx==0.17.1", *RUNTIME),
     "paddle": ("paddlepaddle==3.3.1", "paddle2onnx==2.1.0", "onnx==1.17.0", RUNTIME[1]),
     "xla": ("jax==0.10.2",),

@@ -144,6 +144,15 @@ def _live(graph: Any, outputs: Sequence[str]) -> set[int]:
     return live
 
 
+def _of_experts(kind: str, read: Sequence[Any], given: Mapping[str, Any]) -> int:
+    """Each row of the first operand is multiplied by the matrices of `k` experts."""
+    places = (2, 4, 6) if kind == "MoE" else (2, 5, 8)
+    matrices = [read[i] for i in places if i < len(read) and read[i] is not None]
+    a_byte = 1 if kind == "MoE" else 8 // given.get("expert_weight_bits", 4)
+    of_one = sum(rows * columns * a_byte for _, rows, columns in matrices)
+    return prod(read[0][:-1]) * given.get("k", 1) * of_one
+
+
 def _macs(node: Any, shapes: Mapping[str, Shape]) -> int | None:
     kind = node.op_type
     read = [shapes.get(name) for name in node.input]
@@ -162,6 +171,8 @@ def _macs(node: Any, shapes: Mapping[str, Shape]) -> int | None:
         return prod(out) * read[0][summed]
     if kind in ("Gemm", "QGemm", "FusedGemm"):
         return prod(out) * (read[0][0] if given.get("transA") else read[0][1])
+    if kind in ("MoE", "QMoE"):
+        return _of_experts(kind, read, given)
     if kind == "MatMulNBits":
         return prod(out) * given["K"]
     if kind in _RECURRENT:

@@ -35,7 +35,7 @@ NO_FILE = (
 def load(
     name_or_path: str | Path,
     *,
-    input_shape: Sequence[Any] | None = None,
+    input_shape: Sequence[Any] | Mapping[str, int] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
     fold_padding: bool = True,
@@ -44,7 +44,8 @@ def load(
     """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a file.
 
     Files are graph JSON, Darknet `.cfg`, `.onnx`, `.tflite` and `.pt2`. `input_shape` is the shape
-    of the input, or one shape an input; JSON files and blocks have their own (and their own
+    of the input, or one shape an input, or for `.onnx` files sizes by the names of axes
+    (`{"batch": 1, "sequence": 16}`); JSON files and blocks have their own (and their own
     granularity), and so have `.tflite` files, and `.pt2` files but for sizes that were left open. A
     detector is loaded as its dense part (`planners.catalogue.torch_models`). The first load of a
     model imports torch, which takes seconds; the graph is then kept on disk.
@@ -62,25 +63,26 @@ def load(
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     name = str(name_or_path)
+    given: Any = input_shape
+    if isinstance(given, Mapping) and Path(name).suffix.lower() != ".onnx":
+        raise BadInput(f"{name}: its axes have no names; give shapes, e.g. 1x3x224x224")
     if Path(name_or_path).suffix.lower() == ".cfg":  # Its graph is kept on disk.
         return load_darknet(
-            name_or_path, input_shape, granularity, bytes_per_element, fold_padding, progress
+            name_or_path, given, granularity, bytes_per_element, fold_padding, progress
         )
     if file := format_of(name_or_path):
         _report(Clock(inf, progress), "read", name)
-        return file.reader()(
-            name_or_path, input_shape, granularity, bytes_per_element, fold_padding
-        )
+        return file.reader()(name_or_path, given, granularity, bytes_per_element, fold_padding)
     block = name.startswith(vmcu.PREFIX) and not isinstance(name_or_path, Path)
     if block or isinstance(name_or_path, Path) or _is_file(name):
-        if input_shape is not None:
+        if given is not None:
             raise BadInput(f"{name} has its own input shape; leave input_shape out")
         path = Path(name_or_path)
         graph = vmcu.named(name.removeprefix(vmcu.PREFIX)) if block else _from_file(path)
         return (
             graph if bytes_per_element is None else graph.with_bytes_per_element(bytes_per_element)
         )
-    shapes = _shapes(name, input_shape)
+    shapes = _shapes(name, given)
     asked = (name, shapes, granularity, fold_padding)
     graph = _shipped(*asked) or _traced(*asked, progress)
     return graph.with_bytes_per_element(1 if bytes_per_element is None else bytes_per_element)

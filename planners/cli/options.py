@@ -10,14 +10,19 @@ import typer
 import planners as sp
 from planners.cli.output import Reporter
 from planners.core.element_types import read_width
-from planners.core.errors import BadInput
 from planners.core.graph import Granularity
+from planners.core.input_shapes import read_input_shapes
 from planners.core.registry import planner as find_planner
 from planners.core.weights import WEIGHTS, asked_weights
 from planners.importers.registry import titles
 
 Model = Annotated[str, typer.Argument(help=f"catalogue name, timm:NAME, graph JSON, {titles()}")]
-Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
+Input = Annotated[
+    str | None,
+    typer.Option(
+        "--input", help="input shape, e.g. 1x3x224x224; several after ;, or sizes as axis=16"
+    ),
+]
 GranularityOption = Annotated[Granularity, typer.Option("--granularity")]
 Width = Annotated[
     str | None,
@@ -58,19 +63,6 @@ ExportMps = Annotated[
 ]
 
 
-def input_shape(text: str | None) -> tuple[int, ...] | None:
-    """`1x3x224x224` as numbers. Raises `BadInput` for anything else."""
-    if text is None:
-        return None
-    try:
-        shape = tuple(int(part) for part in text.lower().split("x"))
-    except ValueError:
-        shape = ()
-    if not shape or min(shape) < 1:
-        raise BadInput(f"--input {text!r}: write sizes joined by x, e.g. 1x3x224x224")
-    return shape
-
-
 def weights_given(parameters: bool, weights: str | None) -> str:
     """What weights do, from `--parameters` and `--weights`. Raises `BadInput`."""
     given: dict[str, Any] = {"parameters": True} if parameters else {}
@@ -94,7 +86,7 @@ def load(
     with Reporter(f"importing {model}"):
         return sp.load(
             model,
-            input_shape=input_shape(shape),
+            input_shape=None if shape is None else read_input_shapes(shape),
             granularity=granularity,
             bytes_per_element=None if width is None else read_width(width),
             fold_padding=fold_padding,

@@ -233,7 +233,7 @@ def test_a_plan_in_several_memories(spillway: Any, tmp_path: Path) -> None:
         ),
         (["headroom", "vmcu:P1"], "vmcu:P1 is one layer"),
         (["reproduce", "vmcu", "--budgets", "MP"], "--budgets is for 'reproduce cosma', not vmcu"),
-        (["plan", "resnet18", "--input", "1x3xa"], "write sizes joined by x"),
+        (["plan", "resnet18", "--input", "1x3xa"], "is not an input shape; write e.g. 1x3x224x224"),
         (["plan", "resnet18", "--bugdet", "MR"], "No such option"),
         (["plan", "resnet18", "--out", "/no/such/place.json"], "cannot write /no/such/place.json"),
         (["plan"], "Missing argument"),

@@ -189,8 +189,41 @@ def test_open_sizes(tmp_path: Path) -> None:
         made, tmp_path, input_shape=(2, 4, 6, 8)
     )
     assert "has 4 axes, and 2x3x6 has 3" in refused(made, tmp_path, input_shape=(2, 3, 6))
-    for bad in ((), "1x3", (1, 3, 8, 0), (1, 3, 8, True), (1, 3, 8, 2.0), [[1], [2]], {}):
+    for bad in ((), "1x3", (1, 3, 8, -1), (1, 3, 8, True), (1, 3, 8, 2.0), [[1], [2]]):
         assert "takes 1 input shapes" in refused(made, tmp_path, input_shape=bad)
+
+
+def test_sizes_by_the_names_of_axes(tmp_path: Path) -> None:
+    made = small(inputs={"x": ["batch", 3, "side", "side"]})
+    graph = sp.load(write(made, tmp_path), input_shape={"batch": 2, "side": 8})
+    assert graph.tensors["x"].shape == (2, 3, 8, 8)
+    for given, says in (
+        ({"batch": 2}, "leaves 'side' (axis 2) open: give input_shape (--input), or sizes by name"),
+        ({}, "or sizes by name: batch=1, side=1"),
+        ({"bach": 2}, "no axis of its inputs is 'bach'; it has 'batch', 'side'"),
+        ({"batch": 2.0, "side": 8}, "'batch' is a whole number, not 2.0"),
+        ({"batch": 2, "side": -8}, "'side' is a whole number, not -8"),
+    ):
+        assert says in refused(made, tmp_path, input_shape=given)
+    closed = small(inputs={"x": [2, 3, 8, 8]})
+    assert "it has no names" in refused(closed, tmp_path, input_shape={"batch": 2})
+    with pytest.raises(sp.BadInput, match="its axes have no names"):
+        sp.load("resnet18", input_shape={"batch": 2})
+
+
+def test_what_has_no_elements_is_not_there(tmp_path: Path) -> None:
+    """A cache before anything was said: what reads it reads nothing, what is made of it is not."""
+    nodes = [node("Concat", "past x", "all", axis=1), node("Identity", "past", "p")]
+    nodes += [node("Relu", "all", "y"), node("Transpose", "p", "turned", perm=[1, 0])]
+    made = model(nodes, {"past": [2, "past"], "x": [2, 3]}, {"y": None, "turned": None})
+    path = write(made, tmp_path)
+    later = sp.load(path, input_shape={"past": 4})
+    assert (later.inputs, later.tensors["y"].shape) == (("past", "x"), (2, 7))
+    first = sp.load(path, input_shape={"past": 0})
+    assert (first.inputs, first.outputs) == (("x",), ("y",))
+    assert first.tensors["y"].shape == (2, 3)
+    assert first.source["input_shape"] == [[2, 0], [2, 3]]
+    assert sp.plan(first).planner == "cosma"
 
 
 @pytest.mark.parametrize("open_axis", ["?", "", "None", "-1", "*", "unknown"])

@@ -125,6 +125,23 @@ CASES: dict[str, tuple[dict[str, Any], Sizes, int]] = {
         {"y": (2, 3)},
         0,
     ),
+    "layers of experts, two a row": (
+        {"kind": "MoE", "names": "x r w1 _ w2", "gives": "y", "k": 2}
+        | {"inputs": {"x": (1, 3, 8), "r": (3, 4)}}
+        | {"weights": {"w1": (4, 10, 8), "w2": (4, 8, 10)}},
+        {"y": (1, 3, 8)},
+        3 * 2 * (10 * 8 + 8 * 10),
+    ),
+    "the same in four bits": (
+        {"kind": "QMoE", "names": "x r w1 s1 _ w2 s2", "gives": "y", "k": 1}
+        | {"inputs": {"x": (3, 8), "r": (3, 4)}, "expert_weight_bits": 4}
+        | {
+            "weights": {"s1": (4, 10), "s2": (4, 8)}
+            | {"w1": np.zeros((4, 10, 4), U8), "w2": np.zeros((4, 8, 5), U8)}
+        },
+        {"y": (3, 8)},
+        3 * (10 * 8 + 8 * 10),
+    ),
     "rows of a table of four bits": (
         {"kind": "GatherBlockQuantized", "names": "w i s", "gives": "y", "bits": 4}
         | {"inputs": {"i": (2, 3)}, "types": {"i": TensorProto.INT64}}

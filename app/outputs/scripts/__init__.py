@@ -119,7 +119,7 @@ def _graph_lines(problem: ProblemFields, file: str) -> tuple[str, list[str]]:
         plan = ending != ".json"
         read = f"sp.Plan.load({file!r}).graph" if plan else f"sp.Graph.load({file!r})"
         return about, [f"graph = {read}.with_bytes_per_element({p.bytes_per_element!r})"]
-    if isinstance(shape, list):
+    if isinstance(shape, (list, dict)):
         how["input_shape"] = shape
     return about, [_call("graph = sp.load", [repr(file)], how | width)]
 

@@ -25,7 +25,7 @@ def read_calls(file: OnnxFile, values: Values) -> Calls:
             continue
         try:
             node = OnnxNode(proto, values, file.opset)
-            if node.outputs:
+            if not all(map(values.is_empty, node.outputs)):
                 said = aten(node)
                 writer.add(node, [_opaque(writer, node)] if said is None else said, _block(proto))
         except _MALFORMED as error:  # attributes and operands that onnx lets pass

@@ -131,6 +131,19 @@ def _packed_product(o: FusedOperands) -> Fused:
     return Fused("matmul", [(out, o.code())], prod(out) * int(o.given["K"]))
 
 
+def _experts(weights: Sequence[int], packed: bool) -> Rule:
+    """Layers of which each row goes through the `k` best; packed weights lie several in a byte."""
+
+    def rule(o: FusedOperands) -> Fused:
+        out = o.shape(0)
+        rows, chosen = prod(out[:-1]), o.heads("k", 1)
+        bits = o.heads("expert_weight_bits", 4) if packed else 8
+        held = sum(prod(o.shape(place)[1:]) for place in weights if o.has(place))
+        return Fused("experts", [(out, o.code())], rows * chosen * held * (8 // bits))
+
+    return rule
+
+
 def _turned(shape: Shape, rows: int, batch: int) -> Shape:
     if batch:
         shape = (*shape[1:-1], shape[0], shape[-1])
@@ -337,9 +350,11 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     (DOMAIN, "GroupQueryAttention"): _grouped,
     (DOMAIN, "LinearAttention"): _linear_attention,
     (DOMAIN, "MatMulNBits"): _packed_product,
+    (DOMAIN, "MoE"): _experts((2, 4, 6), packed=False),
     (DOMAIN, "MultiHeadAttention"): _multi_head,
     (DOMAIN, "QAttention"): _packed_attention(8),
     (DOMAIN, "QEmbedLayerNormalization"): _embedding,
+    (DOMAIN, "QMoE"): _experts((2, 5, 8), packed=True),
     (DOMAIN, "QuantizeLinear"): _of_type("quantize", 2, int(onnx.TensorProto.UINT8)),
     (DOMAIN, "QuickGelu"): _like_first("gelu"),
     (DOMAIN, "RotaryEmbedding"): _rotary,

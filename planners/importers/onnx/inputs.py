@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -27,11 +27,14 @@ class Value(NodeValue):
     code: int
 
 
-def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value]:
+def input_values(
+    file: OnnxFile, given: Sequence[Any] | Mapping[str, int] | None
+) -> dict[str, Value]:
     """The inputs of the graph in the shapes given, where they agree with the file."""
     inputs = [value for value in file.graph.input if value.name not in file.constants]
-    shapes = _given(given, len(inputs), file)
-    sizes: dict[str, int] = {}
+    by_name, names = isinstance(given, Mapping), _names(inputs)
+    shapes = _given(None if by_name else given, len(inputs), file)
+    sizes = _sizes(given, names, file) if by_name else {}
     values = {}
     for value, shape in zip(inputs, shapes, strict=True):
         tensor = value.type.tensor_type
@@ -50,7 +53,7 @@ def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value
             sized = shape
         else:
             named = [_axis(axis) for axis in axes]
-            sized = _sized(named, shape, sizes, f"{file.path}: the input {value.name!r:.80}")
+            sized = _sized(named, shape, sizes, f"{file.path}: the input {value.name!r:.80}", names)
         if prod(sized) > LARGEST_INPUT:
             raise BadInput(
                 f"{file.path}: the input {value.name!r:.80} has more than {LARGEST_INPUT} elements"
@@ -69,11 +72,28 @@ def _given(given: Any, count: int, file: OnnxFile) -> list[tuple[int, ...] | Non
         raise BadInput(wants)
     several = all(isinstance(shape, (list, tuple)) for shape in given)
     shapes = [tuple(shape) for shape in given] if several else [tuple(given)]
-    if not all(type(n) is int and n > 0 for shape in shapes for n in shape):
-        raise BadInput(f"{wants}: a shape is whole numbers above zero")
+    if not all(type(n) is int and n >= 0 for shape in shapes for n in shape):
+        raise BadInput(f"{wants}: a shape is whole numbers, none below zero")
     if len(shapes) > count:
         raise BadInput(wants)
     return [*shapes, *[None] * (count - len(shapes))]
+
+
+def _names(inputs: list[onnx.ValueInfoProto]) -> list[str]:
+    """What the file calls the axes that it leaves open."""
+    axes = (_axis(axis) for value in inputs for axis in value.type.tensor_type.shape.dim)
+    return list(dict.fromkeys(axis for axis in axes if isinstance(axis, str) and axis))
+
+
+def _sizes(given: Any, names: list[str], file: OnnxFile) -> dict[str, int]:
+    """Sizes of axes by the names that the file has for them."""
+    for name, size in given.items():
+        if name not in names:
+            known = ", ".join(map(repr, names)) or "no names"
+            raise BadInput(f"{file.path}: no axis of its inputs is {name!r:.60}; it has {known}")
+        if type(size) is not int or size < 0:
+            raise BadInput(f"{file.path}: {name!r:.60} is a whole number, not {size!r:.60}")
+    return dict(given)
 
 
 def _axis(axis: Any) -> int | str:
@@ -85,7 +105,11 @@ def _axis(axis: Any) -> int | str:
 
 
 def _sized(
-    axes: list[int | str], shape: tuple[int, ...] | None, sizes: dict[str, int], what: str
+    axes: list[int | str],
+    shape: tuple[int, ...] | None,
+    sizes: dict[str, int],
+    what: str,
+    names: list[str],
 ) -> tuple[int, ...]:
     """Sizes for all axes: those of the file, those given; a name stands for one size."""
     axis_sizes = []
@@ -99,7 +123,9 @@ def _sized(
         size = sizes.get(axis) if size is None and axis else size
         if size is None:
             named = f"{axis!r:.60} (axis {at})" if axis else f"axis {at}"
-            raise BadInput(f"{what} leaves {named} open: give input_shape (--input)")
+            example = ", ".join(f"{name}=1" for name in names[:6])
+            by_name = f", or sizes by name: {example}" if names else ""
+            raise BadInput(f"{what} leaves {named} open: give input_shape (--input){by_name}")
         if axis and sizes.setdefault(axis, size) != size:
             raise BadInput(f"{what}: {axis!r:.60} is {sizes[axis]} elsewhere, not {size}")
         axis_sizes.append(size)

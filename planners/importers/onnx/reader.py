@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,19 @@ from planners.importers.passes import CallTrace
 
 def from_onnx(
     path: str | Path,
-    input_shape: Sequence[Any] | None = None,
+    input_shape: Sequence[Any] | Mapping[str, int] | None = None,
     granularity: str = "fused",
     bytes_per_element: Width | None = None,
     fold_padding: bool = True,
 ) -> Graph:
     """The graph of an ONNX file, its default schedule the order of its nodes.
 
-    `input_shape` (one shape, or one an input) gives the sizes that the file leaves open. Shapes
-    that the file computes from shapes are followed. Tensors keep their names; weights are
-    parameters, but for operands of arithmetic that are one number. Patterns that exporters write
-    out (SiLU, GELU, layer norm, attention) are one operator, as in the model that they came from.
+    `input_shape` (one shape, one an input, or sizes by the names that the file has for its axes:
+    `{"batch": 1, "sequence": 16}`) gives the sizes that the file leaves open. A value without
+    elements, as a cache is at first, is not in the graph. Shapes that the file computes from shapes
+    are followed. Tensors keep their names; weights are parameters, but for operands of arithmetic
+    that are one number. Patterns that exporters write out (SiLU, GELU, layer norm, attention) are
+    one operator, as in the model that they came from.
     With `fold_padding` a `Pad` in front of convolutions and pools alone is their padding.
     What has no counterpart in PyTorch's words is an opaque operator that needs all of its operands
     and counts no MACs: the graph's source lists them under `opaque`. Weights in files of their own
@@ -62,7 +64,7 @@ def _kinds(op: Operator) -> set[str]:
 
 
 def _trace(
-    path: str | Path, input_shape: Sequence[Any] | None
+    path: str | Path, input_shape: Sequence[Any] | Mapping[str, int] | None
 ) -> tuple[CallTrace, dict[str, Any], frozenset[str]]:
     """The calls of a file, what its graph's `source` says, and the kinds of calls not known."""
     from planners.importers.entropy import with_entropy
@@ -74,14 +76,15 @@ def _trace(
     file = read_onnx(path)
     values = infer(file, input_shape)
     traced = read_calls(file, values)
-    names = [v.name for v in file.graph.input if v.name not in file.constants]
+    given = [v.name for v in file.graph.input if v.name not in file.constants]
+    names = [name for name in given if not values.is_empty(name)]
     inputs = [Tensor(n, values.of[n].shape, "input", values.of[n].dtype) for n in names]
     known = {*names, *traced.calls, *traced.parameters}
     outputs = tuple(traced.resolve(value.name) for value in file.graph.output)
     outputs = tuple(name for name in outputs if name in known)
     source: dict[str, Any] = {
         "onnx": {"file": file.path.name, "sha256": file.digest, "opset": file.opset},
-        "input_shape": [list(tensor.shape) for tensor in inputs],
+        "input_shape": [list(values.of[name].shape) for name in given],
     }
     calls = combine(traced, outputs)
     parameters = with_entropy(traced.parameters.values(), file.coded)

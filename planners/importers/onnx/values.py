@@ -80,6 +80,10 @@ class Values:
     used: frozenset[str] = frozenset()
     nodes: list[Any] = field(default_factory=list)
 
+    def is_empty(self, name: str) -> bool:
+        """Whether a value has no elements, as a cache has none before anything was said."""
+        return not self.of[name].elements
+
     def known(self, name: str) -> Array | None:
         """The numbers in a value for computing sizes."""
         return self.arrays.get(name, self.hints.get(name))
@@ -91,7 +95,7 @@ def _used_names(file: OnnxFile) -> frozenset[str]:
     return frozenset(read | {value.name for value in file.graph.output}) - {""}
 
 
-def infer(file: OnnxFile, input_shape: Sequence[Any] | None) -> Values:
+def infer(file: OnnxFile, input_shape: Sequence[Any] | Mapping[str, int] | None) -> Values:
     """The values of a file for these input shapes. Raises `BadInput` naming what is not known."""
     values = Values()
     for name, tensor in file.constants.items():

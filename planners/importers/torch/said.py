@@ -158,7 +158,11 @@ class CallWriter:
         self, name: str, shape: Shape | None, what: Aten, operands: Mapping[str, str], block: str
     ) -> None:
         """One call; its shape is None where it gives several values."""
-        operands = {key: self._operand(value) for key, value in operands.items()}
+        operands = {
+            key: self._operand(value)
+            for key, value in operands.items()
+            if self.values.of[value].elements
+        }
         reads = tuple(dict.fromkeys(operands.values()))
         shapes = {key: self.values.of[value].shape for key, value in operands.items()}
         kind, args, out = what.kind, {**what.args, **what.operands}, shape or ()
@@ -194,6 +198,8 @@ class CallWriter:
         view = torch_ops.is_view(what.kind, what.args)
         for name in node.every_output:
             if what.splits is None and name not in self.values.used:
+                continue
+            if not self.values.of[name].elements:
                 continue
             shape, dtype = self.values.of[name].shape, self.values.of[name].dtype
             relation: tuple[str | int, ...] = ()
