@@ -8,6 +8,8 @@ USUAL = 50
 MANY = 200
 
 
-def cases(usual: int) -> int:
-    """As many in the usual run, and as much more with `--all` as Hypothesis's own number grows."""
+def cases(usual: int, many: int | None = None) -> int:
+    """As many in the usual run; with `--all` `many`, or more as Hypothesis's own number grows."""
+    if many is not None:
+        return usual if settings.default.max_examples <= USUAL else many
     return usual * settings.default.max_examples // USUAL

@@ -50,7 +50,7 @@ class Attention(nn.Module):
 _PLANS = (
     ("residual", "cosma", "MR", {"parameters": True}),
     ("residual", "fusion", "3KiB", {}),
-    ("residual", "overlap", "4KiB", {}),
+    ("residual of few pixels", "overlap", "2KiB", {}),
     ("residual", "streaming", "20KiB", {}),
     ("attention", "cosma", "MR", {}),
     ("attention", "fusion", "1500B", {}),
@@ -72,6 +72,7 @@ def cases() -> dict[str, Case]:
     half = nn.Sequential(nn.Conv2d(4, 12, 3, padding=1), nn.ReLU(), nn.Conv2d(12, 12, 3)).half()
     inputs = {
         "residual": (Residual(), torch.randn(1, 3, 12, 12), 1),
+        "residual of few pixels": (Residual(), torch.randn(1, 3, 8, 8), 1),
         "attention": (Attention(), torch.randn(1, 8, 16), 1),
         "wide": (half, torch.randn(1, 4, 10, 10).half(), "native"),
         "attention as it is": (Attention(), torch.randn(1, 8, 16), "native"),

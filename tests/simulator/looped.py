@@ -66,14 +66,14 @@ def cases() -> dict[str, Case]:
     deep = nn.Sequential(
         nn.Conv2d(4, 24, 1), nn.Conv2d(24, 24, 3, padding=1, groups=24), nn.Conv2d(24, 4, 1)
     )
-    pool = nn.Sequential(nn.Conv2d(8, 32, 1), nn.MaxPool2d(2), nn.Conv2d(32, 40, 1))
+    pool = nn.Sequential(nn.Conv2d(8, 16, 1), nn.MaxPool2d(2), nn.Conv2d(16, 40, 1))
     wide = nn.Sequential(nn.Conv2d(8, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1))
     strided = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.MaxPool2d(2), nn.Conv2d(8, 30, 3))
     return {
         "rows": rows(24, 3),
         "more rows": rows(40, 4),
         "sums in strips": fused(deep, (1, 4, 12, 5), 0.12),
-        "parts in strips": fused(pool, (1, 8, 48, 6), 0.15),
+        "parts in strips": fused(pool, (1, 8, 32, 6), 0.25),
         "sums": fused(wide, (1, 8, 24, 8), 0.1),
         "parts": fused(wide, (1, 8, 24, 8), 0.4),
         "strips": fused(strided, (1, 3, 48, 16), 0.15),

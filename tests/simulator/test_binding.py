@@ -62,8 +62,9 @@ def test_weights_that_are_read_in_place_are_bytes_of_their_memory() -> None:
 
 @pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap", "streaming"])
 @pytest.mark.parametrize("machine", ["npu_small", "npu_ideal", "nvdla_small"])
-def test_seconds_are_those_of_the_engine(planner: str, machine: str) -> None:
-    graph = sp.load("mcunet_vww1")
+@pytest.mark.parametrize("side", [32, pytest.param(80, marks=pytest.mark.long)])
+def test_seconds_are_those_of_the_engine(planner: str, machine: str, side: int) -> None:
+    graph = sp.load("mcunet_vww1", input_shape=(1, 3, side, side))
     if planner == "streaming" and machine == "nvdla_small":
         pytest.skip("it has no storage")
     plan = sp.plan(graph, planner, "512KiB", machine, time_limit=2)

@@ -27,6 +27,7 @@ from planners.core.program import Barrier, Compute, Load, Piece, Region, Release
 from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator.check import replay
 from planners.simulator.symbolic import Replay
+from tests.cases import cases as as_many
 from tests.simulator.looped import NAMES, cases, corrupted, flat, loops, rows, verdict
 from tests.simulator.programs import plan_of
 
@@ -42,7 +43,7 @@ def test_a_loop_says_what_its_rounds_say(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(as_many(4, 12)))
 def test_what_is_wrong_is_found_where_its_rounds_have_it(name: str, seed: int) -> None:
     graph, program = cases()[name]
     wrong = corrupted(program, seed)

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from planners.simulator.account import account
 from planners.simulator.check import replay
 from planners.simulator.moved import energy
 from planners.simulator.timing import schedule
+from tests.cases import cases
 from tests.simulator.parted import PartedLayers
 from tests.simulator.programs import plan_of
 from tests.simulator.test_sums import whole_numbers
@@ -41,7 +43,7 @@ def layers(seed: int) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     return whole_numbers(module), (torch.randint(-4, 5, (images, 3, 9, 7)).float(),)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(cases(6, 16)))
 def test_layers_in_parts_compute_what_pytorch_does(seed: int) -> None:
     case = PartedLayers(*layers(seed), seed)
     plan = plan_of(case.graph, case.program(), case.budget_bytes)
@@ -50,6 +52,7 @@ def test_layers_in_parts_compute_what_pytorch_does(seed: int) -> None:
     assert done.bit_exact
 
 
+@cache
 def two_layers(seed: int = 0) -> PartedLayers:
     """Layers of which some instruction makes parts of several pieces, in several parts each."""
     torch.manual_seed(seed)

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from planners.executor.execute import execute
 from planners.simulator.check import replay
 from planners.simulator.moved import energy
 from planners.simulator.timing import schedule
+from tests.cases import cases
 from tests.simulator.programs import plan_of
 from tests.simulator.summed import SummedLayers
 
@@ -66,7 +68,7 @@ def layer(seed: int) -> tuple[nn.Module, tuple[torch.Tensor, ...], bool]:
     return module, (torch.randint(-4, 5, shape).float(),), exact
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(cases(8, 24)))
 def test_a_layer_in_parts_computes_what_pytorch_does(seed: int) -> None:
     module, inputs, exact = layer(seed)
     case = SummedLayers(module, inputs, seed)
@@ -81,6 +83,7 @@ def test_a_layer_in_parts_computes_what_pytorch_does(seed: int) -> None:
     assert not exact or done.bit_exact
 
 
+@cache
 def two_layers(seed: int = 5) -> SummedLayers:
     torch.manual_seed(seed)
     module = whole_numbers(nn.Sequential(nn.Conv2d(4, 3, 3, padding=1), nn.Conv2d(3, 2, 1)))
