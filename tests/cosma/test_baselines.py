@@ -14,7 +14,7 @@ from planners.cosma.baselines.offline import OfflinePolicy, replace_offline
 from planners.cosma.baselines.schemes import Policy
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.options import SCHEMES, CosmaOptions
-from tests.cases import cases
+from tests.cases import MANY, cases
 from tests.random_graphs import random_graph
 
 
@@ -28,6 +28,7 @@ def cost(graph: sp.Graph, replacement: str, **options: object) -> int:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 25), st.booleans(), st.floats(0, 1.2))
+@settings(max_examples=cases(20, MANY))
 def test_offline_schemes_are_valid_and_climbing_only_helps(
     seed: int, operators: int, parameters: bool, share: float
 ) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +20,9 @@ from planners.cosma.order.joint import solve_all_orders
 from planners.cosma.order.parts import Boundary, boundary_after, induced, part_problem
 from planners.cosma.order.peak import minimum_peak
 from planners.cosma.replace.optimal import solve_fixed
-from tests.cases import cases
+from tests.cases import MANY, cases
+from tests.importers.few_blocks import few_blocks
+from tests.plans import plan_of
 from tests.random_graphs import random_graph
 
 SEEDS = st.integers(0, 10**6)
@@ -31,7 +35,7 @@ def problem(graph: sp.Graph, share: float, parameters: bool = False) -> Schedule
 
 
 @given(SEEDS, st.integers(3, 8), st.booleans(), st.floats(0, 1), st.data())
-@settings(max_examples=cases(40))
+@settings(max_examples=cases(20, 160))
 def test_never_below_the_optimum_and_under_a_true_bound(
     seed: int, operators: int, parameters: bool, share: float, data: st.DataObject
 ) -> None:
@@ -56,6 +60,7 @@ def _split(graph: sp.Graph, names: list[str]) -> bool:
 
 
 @given(SEEDS, st.integers(2, 40), st.integers(1, 12))
+@settings(max_examples=cases(25, MANY))
 def test_parts_are_a_schedule_of_any_graph(seed: int, operators: int, most: int) -> None:
     graph = random_graph(seed, operators)
     names = find_breaks(graph, most)
@@ -122,7 +127,7 @@ def test_a_large_tensor_that_crosses_a_part_takes_its_space_in_it() -> None:
 
 
 @given(SEEDS, st.integers(6, 16), st.integers(2, 5), st.floats(0, 0.6))
-@settings(max_examples=cases(25))
+@settings(max_examples=cases(10, 100))
 def test_bounds_of_parts_hold_for_the_whole(
     seed: int, operators: int, most: int, share: float
 ) -> None:
@@ -164,7 +169,7 @@ def wide_cells(cells: int) -> sp.Graph:
 
 
 @given(SEEDS, st.integers(4, 20), st.integers(2, 6), st.floats(0, 0.8), st.booleans())
-@settings(max_examples=cases(30))
+@settings(max_examples=cases(12, 120))
 def test_never_worse_than_a_known_order_of_the_whole(
     seed: int, operators: int, most: int, share: float, parameters: bool
 ) -> None:
@@ -186,7 +191,7 @@ def test_at_the_least_peak_nothing_is_spilled(seed: int) -> None:
 
 def test_a_plan_is_known_before_anything_is_searched() -> None:
     heard: list[sp.Progress] = []
-    graph = random_graph(5, 40, largest=99)
+    graph = random_graph(2, 24, largest=99)
     plan = sp.plan(graph, schedule="dnc", progress=heard.append)
     costs = [moment.incumbent_bytes for moment in heard if moment.incumbent_bytes is not None]
     assert costs[0] in [moment.incumbent_bytes for moment in heard[:2]]
@@ -198,7 +203,7 @@ def test_larger_parts_are_tried_while_there_is_something_to_gain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(dnc, "FIRST_OPERATORS", 4)
-    graph = random_graph(5, 40, largest=99)
+    graph = random_graph(2, 24, largest=99)
     p = problem(graph, 0.0)
     levels = [find_breaks(graph, most) for most in (4, 8, 16, 32)]
     alone = [solve_parts(p, Clock(20), names).solution.cost_bytes for names in levels if names]
@@ -249,8 +254,8 @@ def test_what_does_not_go_with_divide_and_conquer() -> None:
 
 @pytest.mark.parametrize("moment", range(0, 16, 3))
 def test_a_stop_at_any_moment_keeps_a_plan_under_a_true_bound(moment: int) -> None:
-    graph = replace(random_graph(5, 40, largest=99), name="stopped")
-    best = sp.plan(graph, schedule="joint").claims
+    graph = replace(random_graph(2, 24, largest=99), name="stopped")
+    best = plan_of(graph, schedule="joint").claims
     heard: list[sp.Progress] = []
 
     def stop(progress: sp.Progress) -> bool:
@@ -269,7 +274,7 @@ def test_nothing_to_spill_is_optimal_at_once() -> None:
     assert (plan.claims.status, plan.claims.objective_bytes) == ("optimal", 0)
 
 
-@pytest.mark.parametrize(
+WAYS = pytest.mark.parametrize(
     "options",
     [
         {"schedule": "dnc", "budget": "MR", "time_limit": 1},
@@ -277,8 +282,26 @@ def test_nothing_to_spill_is_optimal_at_once() -> None:
         {"objective": "traffic_then_latency", "budget": "MR"},
     ],
 )
+
+
+@cache
+def inceptions() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...], sp.Graph]:
+    """Two of GoogLeNet's blocks."""
+    module, inputs = few_blocks("inception"), (torch.ones(1, 3, 32, 32),)
+    return module, inputs, sp.from_torch(module, inputs)
+
+
+@WAYS
 def test_plans_compute_what_pytorch_computes(options: dict[str, object]) -> None:
-    graph = sp.load("googlenet", input_shape=(1, 3, 64, 64))
+    module, inputs, graph = inceptions()
     plan = sp.plan(graph, **options)  # type: ignore[arg-type]
+    sp.check(plan)
+    assert sp.execute(plan, module, inputs).bit_exact
+
+
+@pytest.mark.long
+@WAYS
+def test_plans_of_a_whole_network_compute_what_pytorch_computes(options: dict[str, object]) -> None:
+    plan = sp.plan(sp.load("googlenet", input_shape=(1, 3, 64, 64)), **options)  # type: ignore[arg-type]
     sp.check(plan)
     assert sp.execute(plan).bit_exact

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import pytest
 
 import planners as sp
+from tests.plans import plan_of
 from tests.random_graphs import random_graph
 
 WAYS: list[dict[str, Any]] = [
@@ -141,9 +141,8 @@ def test_a_tensor_without_elements_is_no_tensor() -> None:
         graph_of("x:3 a:0", "x>a", "a")
 
 
-@cache
 def the_best(schedule: str) -> sp.Claims:
-    return sp.plan(random_graph(5, 40, largest=99), schedule=schedule, time_limit=600).claims
+    return plan_of(random_graph(5, 40, largest=99), schedule=schedule).claims
 
 
 @every_way

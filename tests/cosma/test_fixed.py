@@ -17,7 +17,7 @@ from planners.cosma.place.joint_addresses import solve_jointly
 from planners.cosma.replace.optimal import solve_fixed
 from planners.cosma.replace.relaxation import relax
 from planners.cosma.replace.repair import repair
-from tests.cases import cases
+from tests.cases import MANY, cases
 from tests.cosma.brute_force import optimum
 from tests.random_graphs import random_graph
 
@@ -38,6 +38,7 @@ def test_equals_brute_force(seed: int, operators: int, share: float) -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30), st.booleans(), st.floats(0, 1.2))
+@settings(max_examples=cases(15, MANY))
 def test_every_scheme_is_valid_and_none_beats_the_bound(
     seed: int, operators: int, parameters: bool, share: float
 ) -> None:
@@ -63,6 +64,7 @@ def test_every_scheme_is_valid_and_none_beats_the_bound(
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40))
+@settings(max_examples=cases(20, MANY))
 def test_nothing_is_spilled_where_the_schedule_of_least_peak_can_be_packed(
     seed: int, operators: int
 ) -> None:

@@ -31,7 +31,7 @@ PLENTY = 10**6
 
 
 @given(SEEDS, st.integers(2, 6), st.booleans(), st.booleans())
-@settings(max_examples=cases(25))
+@settings(max_examples=cases(10, 100))
 def test_the_least_memory_is_the_least_budget_without_spills(
     seed: int, operators: int, parameters: bool, any_order: bool
 ) -> None:
@@ -61,7 +61,7 @@ def test_the_least_memory_is_the_least_budget_without_spills(
 
 
 @given(SEEDS, st.integers(2, 30))
-@settings(max_examples=cases(25))
+@settings(max_examples=cases(10, 100))
 def test_the_order_of_least_peak_needs_no_more_memory_than_the_default(
     seed: int, operators: int
 ) -> None:
@@ -113,7 +113,7 @@ def test_the_tightest_packing_is_valid_and_its_bound_true(items: list[Lifetime])
 
 
 @given(SEEDS, st.integers(3, 25), st.sampled_from(["default", "mpmf", "joint", "dnc"]))
-@settings(max_examples=cases(12))
+@settings(max_examples=cases(8, 48))
 def test_less_time_never_costs_traffic(seed: int, operators: int, order: str) -> None:
     graph = random_graph(seed, operators, largest=99)
     plain = sp.plan(graph, schedule=order)

@@ -24,7 +24,7 @@ from tests.cosma.brute_force import NEVER, optimum, optimum_by_size
 from tests.cosma.small_cases import Case, crowded_case, small_case
 from tests.cosma.wishful import random_wishes
 
-CASES = int(os.environ.get("SPILLWAY_CASES", cases(60)))
+CASES = int(os.environ.get("SPILLWAY_CASES", cases(24, 240)))
 
 
 def least(case: Case, wishes: Sequence[Wish], schedule: str, budget: int) -> int | None:
@@ -94,7 +94,7 @@ def conflict(case: Case, wishes: Sequence[Wish], schedule: str) -> sp.WishesConf
 
 @pytest.mark.parametrize(
     ("schedule", "seeds"),
-    [("default", 60), ("joint", 150), pytest.param("joint", 240, marks=pytest.mark.long)],
+    [("default", 30), ("joint", 50), pytest.param("joint", 240, marks=pytest.mark.long)],
 )
 def test_what_is_in_the_way_is_minimal_and_its_need_exact(schedule: str, seeds: int) -> None:
     conflicts = 0
@@ -119,7 +119,7 @@ def test_every_bound_finds_the_same_least_cost(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("planners.cosma.order.suffix_bounds.FREE_STRIDE", 3)
     monkeypatch.setattr("planners.cosma.order.suffix_bounds.STRIDE", 2)
     infeasible = 0
-    for seed in range(150):
+    for seed in range(cases(50, 150)):
         case = small_case(seed, 9)
         wishes = random_wishes(case, seed, 5)
         wished, budget = WishedStays.of(wishes), case.budget
@@ -210,7 +210,7 @@ def test_what_cannot_be_wished_for_is_said(options: dict[str, object], says: str
 
 @pytest.mark.parametrize("objective", ["peak", "traffic_then_latency"])
 def test_other_objectives_respect_wishes(objective: str) -> None:
-    for seed in range(12):
+    for seed in range(cases(4, 16)):
         case = small_case(seed, 6)
         wishes = [w for w in random_wishes(case, seed) if w.kind != "spill"]
         for schedule in ("default", "mpmf", "joint"):
