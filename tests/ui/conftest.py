@@ -116,8 +116,8 @@ def opened(page: Page, address: str) -> Page:
 
 def is_planned(page: Page) -> None:
     """There is a plan on the page, the one that is asked for, and all that is told of it."""
-    expect(page.locator(".status .rest")).to_be_visible()
-    expect(page.locator(".status .working, .status .former")).to_have_count(0)
+    page.locator(".status .rest").wait_for()
+    page.locator(".status .working, .status .former").first.wait_for(state="detached")
     for part in (".card.peak", ".step-title .now", ".live tr.tap"):
         expect(page.locator(part).first).to_be_visible()
 
