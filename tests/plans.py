@@ -6,11 +6,13 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import planners as sp
+from planners.core.files import write_text
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / ".pytest_cache" / "plans"
@@ -68,6 +70,18 @@ def _keep(key: str, plan: sp.Plan) -> None:
     if AFRESH not in os.environ:
         folder().mkdir(parents=True, exist_ok=True)
         plan.save(folder() / f"{key}.json")  # Whole or not at all: workers share the folder.
+
+
+def kept_text(name: str, make: Callable[[], str]) -> str:
+    """A text of a name that says all it depends on, beside the planners' sources: made once."""
+    path = folder() / f"{name}.txt"
+    if AFRESH not in os.environ and path.is_file():
+        return path.read_text("utf-8")
+    text = make()
+    if AFRESH not in os.environ:
+        folder().mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    return text
 
 
 @cache

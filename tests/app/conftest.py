@@ -20,7 +20,8 @@ from app.jobs.desk import Desk
 from app.jobs.handlers.planning import budgets
 from app.jobs.handlers.sweep import make_plan, point
 from app.jobs.pool import WorkerPool
-from app.jobs.results import SIZE_NAME
+from app.jobs.process import Worker
+from app.jobs.results import SIZE_NAME, versions
 from app.session import initial_plan
 from app.session.initial_plan import first_shown
 from app.session.models import Models
@@ -28,8 +29,9 @@ from app.session.session import Session
 from app.session.sweeping import sweep_budgets
 from planners.core import worker_process
 from tests.app.networks import beginning
-from tests.app.nursery import Nursery
+from tests.app.nursery import DRAWING, TRACING, Nursery
 from tests.ilp_here import ilp_here
+from tests.plans import kept_text, plan_of
 
 EXTENSION = Path(__file__).with_name("extension")
 Until = Callable[[Callable[[], object]], None]
@@ -39,7 +41,8 @@ Until = Callable[[Callable[[], object]], None]
 def small_first_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Pages of tests begin with the usual problem: a plan of a few steps that spills."""
     file = tmp_path_factory.mktemp("first") / "initial_plan.json"
-    file.write_text(json.dumps(usual_first()), encoding="utf-8")
+    first = kept_text(f"first-{versions()}", lambda: json.dumps(usual_first()))
+    file.write_text(first, encoding="utf-8")
     kept, initial_plan.FILE = initial_plan.FILE, file
     yield
     initial_plan.FILE = kept
@@ -68,8 +71,7 @@ def shown() -> DisplayedPlan:
 @pytest.fixture(scope="session")
 def fused() -> DisplayedPlan:
     """SqueezeNet in fused groups of many tiles."""
-    plan = sp.plan(sp.load("squeezenet1_0"), "fusion", 128 * 1024)
-    return show(json.dumps(plan.to_json()))
+    return show(json.dumps(plan_of("squeezenet1_0", "fusion", 128 * 1024).to_json()))
 
 
 @pytest.fixture(scope="session")
@@ -79,12 +81,13 @@ def drawn(fused: DisplayedPlan) -> DisplayedPlan:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nursery() -> Iterator[None]:
+def nursery() -> Iterator[Nursery]:
     """Workers are copies of one process, where a test does not ask for `true_workers`."""
     made, kept = Nursery(), worker_process.subprocess
+    made.prepare()
     quick = SimpleNamespace(Popen=made.popen, PIPE=kept.PIPE)
     worker_process.subprocess = quick  # type: ignore[misc,assignment]
-    yield
+    yield made
     worker_process.subprocess = kept  # type: ignore[misc]
     made.close()
 
@@ -95,6 +98,20 @@ def drawing() -> None:
     from app.outputs.standalone import page_html, seen_of
 
     page_html(seen_of(sp.plan(beginning("squeezenet1_1", "conv2d_1"))))
+
+
+@pytest.fixture(scope="session")
+def drawing_workers(nursery: Nursery, kept_pool: WorkerPool) -> None:
+    """Workers that start have drawn a page before."""
+    if nursery.prepare(DRAWING):
+        end_workers(kept_pool)
+
+
+@pytest.fixture(scope="session")
+def tracing_workers(nursery: Nursery, kept_pool: WorkerPool) -> None:
+    """Workers that start have had torch trace a network before."""
+    if nursery.prepare(TRACING):
+        end_workers(kept_pool)
 
 
 @pytest.fixture
@@ -143,10 +160,17 @@ def pool(kept_pool: WorkerPool, workers_find_planners: None) -> Iterator[WorkerP
     end = time.monotonic() + 1
     while (busy := [w for w in list(kept_pool._workers) if w.job]) and time.monotonic() < end:
         time.sleep(0.01)
-    for worker in busy:
+    end_workers(kept_pool, busy)
+
+
+def end_workers(pool: WorkerPool, which: list[Worker] | None = None) -> None:
+    """End workers of a pool, all or some, and wait until it has seen that they are gone."""
+    gone = list(pool._workers) if which is None else which
+    for worker in gone:
         worker.kill()
-    while any(worker in list(kept_pool._workers) for worker in busy) and time.monotonic() < end + 5:
-        time.sleep(0.01)  # until the pool has seen that they are gone: it gives them nothing more
+    end = time.monotonic() + 5
+    while any(worker in list(pool._workers) for worker in gone) and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 A real one takes a second of processor to import the library. `Nursery` starts a process that has
 done so and waits; for each worker that a pool starts it forks a copy, with the environment, the
 pipes and the process group of a real one. Tests of how a process begins or ends have real ones.
+What only some workers need (`DRAWING`, `TRACING`) it imports once a test asks for it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 
 BEGUN = struct.Struct("=q")
 MOST = 2**17
+DRAWING = "from tests.app.nursery import draw; draw()"
+TRACING = "from tests.app.nursery import trace; trace()"
 
 
 class Copied:
@@ -64,6 +67,22 @@ class Nursery:
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         )
         other.close()
+        self._prepared: set[str] = set()
+
+    def prepare(self, code: str = "") -> bool:
+        """Have it run code, once, of which all later copies have the benefit; wait until then.
+
+        Whether it had not run before.
+        """
+        if code in self._prepared:
+            return False
+        self._prepared.add(code)
+        done, there = os.pipe()
+        self.ask(code, os.environ, [there])
+        os.close(there)
+        os.read(done, 1)
+        os.close(done)
+        return True
 
     def ask(self, code: str, environment: Mapping[str, str], pipes: list[int]) -> None:
         """Have a worker begin with these as its input, its output, and who is told of its end."""
@@ -87,7 +106,9 @@ def serve(line: socket.socket) -> None:
         data, pipes, _, _ = socket.recv_fds(line, MOST, 3)
         if not data:
             return
-        if os.fork() == 0:
+        if len(pipes) == 1:
+            get_ready(json.loads(data)[0])
+        elif os.fork() == 0:
             line.close()
             keep(*json.loads(data), *pipes)
         for pipe in pipes:
@@ -130,8 +151,8 @@ def begin(code: str, environment: dict[str, str], there: int, said: int, told: i
         os._exit(failed)
 
 
-def get_ready() -> None:
-    """Import all that nearly every worker needs."""
+def get_ready(code: str = "") -> None:
+    """Import all that nearly every worker needs, and run the code."""
     from app.jobs import worker
     from app.jobs.protocol import HANDLERS
     from planners.core.registry import OURS, planners
@@ -141,8 +162,31 @@ def get_ready() -> None:
     for name, *_ in OURS:
         assert planners()[name].options
         planners()[name].function()
+    exec(code, {})
     planners.cache_clear()  # A copy finds those of its own path.
     worker.versions()
+
+
+def draw() -> None:
+    """What a worker does that draws a page for the first time."""
+    import planners as sp
+    from app.jobs import worker
+    from app.outputs.standalone import page_html, seen_of
+    from tests.app.networks import beginning
+
+    worker.handler("export")
+    page_html(seen_of(sp.plan(beginning("squeezenet1_1", "conv2d_1"))))
+
+
+def trace() -> None:
+    """What a worker does that has torch trace a network for the first time."""
+    import torch
+    from torch import nn
+
+    import planners as sp
+
+    for granularity in ("fused", "aten"):
+        sp.from_torch(nn.Conv2d(3, 4, 3), (torch.zeros(1, 3, 8, 8),), granularity=granularity)
 
 
 def main() -> None:

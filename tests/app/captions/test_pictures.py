@@ -6,22 +6,22 @@ import json
 
 from bokeh.models import Range1d
 
-import planners as sp
 from app.captions.pictures import graph_words, held_words, map_words, time_words
 from app.display.displayed_plan import show
 from app.views.memory.occupancy import Occupancy
 from app.widgets.palette import LIGHT
 from planners.core.units import format_bytes
+from tests.plans import graph_of, plan_of
 
 
 def test_each_view_has_a_description_with_its_numbers() -> None:
-    graph = sp.load("vit_b_16")
-    shown = show(json.dumps(sp.plan(graph, budget="MR").to_json()))
+    graph = graph_of("vit_b_16")
+    shown = show(json.dumps(plan_of(graph, budget="MR").to_json()))
     assert f"{len(graph.operators)} operators, drawn as 7 boxes" in graph_words(shown, 7)
     most = max(shown.moved_bytes.values())
     assert f"with {format_bytes(most)}" in map_words(shown)
     assert "9 more" in map_words(shown)
-    free = show(json.dumps(sp.plan(graph, budget="MP", schedule="mpmf").to_json()))
+    free = show(json.dumps(plan_of(graph, budget="MP", schedule="mpmf").to_json()))
     assert "Nothing is spilled" in map_words(free)
     told = time_words(shown, shown.trace)
     assert "compute busy 100%" in told

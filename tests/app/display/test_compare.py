@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import planners as sp
 from app.display.compare import (
     ONLY_HERE,
     ONLY_THERE,
@@ -23,6 +22,7 @@ from app.session.session import Session
 from app.views.memory.outlines import outline_columns
 from app.views.panels.comparing import compare_rows, signed
 from app.widgets.palette import LIGHT
+from tests.plans import plan_of
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def roomy() -> DisplayedPlan:
     from app.session.initial_plan import first_shown
 
     graph = first_shown().graph
-    return show(json.dumps(sp.plan(graph, budget="MP", replacement="greedy").to_json()))
+    return show(json.dumps(plan_of(graph, budget="MP", replacement="greedy").to_json()))
 
 
 def test_a_plan_does_not_differ_from_itself(shown: DisplayedPlan) -> None:

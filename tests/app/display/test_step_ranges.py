@@ -10,7 +10,6 @@ import pytest
 from bokeh.events import SelectionGeometry
 from bokeh.plotting import figure
 
-import planners as sp
 from app.display.aligning import Warp
 from app.display.displayed_plan import DisplayedPlan, show
 from app.display.step_ranges import StepRange, between, facts_in, range_of
@@ -18,11 +17,12 @@ from app.views.panels.tables import detail_rows
 from app.views.time.step_range import RangeMarks
 from app.widgets.palette import LIGHT
 from planners.core.program import Load, Store
+from tests.plans import plan_of
 
 
 @pytest.fixture(scope="module")
 def spilled() -> DisplayedPlan:
-    return show(json.dumps(sp.plan(sp.load("vit_b_16"), budget="MR").to_json()))
+    return show(json.dumps(plan_of("vit_b_16", budget="MR").to_json()))
 
 
 def test_bytes_waits_and_peak_are_those_of_the_instructions(spilled: DisplayedPlan) -> None:

@@ -31,6 +31,7 @@ from planners.joined.build import JoinedProgram
 from planners.joined.judge import Judged
 from tests.app.networks import beginning
 from tests.joined.networks import late_weights, machine_of
+from tests.plans import plan_of
 from tests.work_clock import looking_long
 
 NAMES = ("dtcm", "sram", "psram")
@@ -39,8 +40,7 @@ NAMES = ("dtcm", "sram", "psram")
 @cache
 def shown() -> DisplayedPlan:
     """A plan as it comes out of a worker."""
-    graph = sp.load("mobilenet_v2")
-    plan = sp.plan(graph, "cosma", "128KiB", machine="stm32h743_psram")
+    plan = plan_of("mobilenet_v2", "cosma", "128KiB", "stm32h743_psram")
     return from_wire(json.loads(json.dumps(to_wire(show(json.dumps(plan.to_json()))))))
 
 
@@ -116,7 +116,7 @@ def test_a_pinned_plan_of_one_memory_goes_beside_it() -> None:
     session = Session(None)  # type: ignore[arg-type]
     explorer, plan = Explorer(session, LIGHT), shown()
     session.work.shown = plan
-    other = sp.plan(plan.graph, "cosma", "MR")
+    other = plan_of(plan.graph, "cosma", "MR")
     session.pins.keep(show(json.dumps(other.to_json())), {})
     session.look.param.update(memory="psram", split=True)
     most = max(explorer.occupancy.pinned.data["y"])
@@ -129,7 +129,7 @@ def test_a_pinned_plan_of_one_memory_goes_beside_it() -> None:
 @pytest.mark.usefixtures("drawing")
 def test_a_file_of_the_page_has_each_memory() -> None:
     graph = beginning("squeezenet1_1", "cat_1")
-    plan = sp.plan(graph, "cosma", "MR", machine="stm32h743_psram")
+    plan = plan_of(graph, "cosma", "MR", "stm32h743_psram")
     html = page_html(seen_of(plan))
     for name in NAMES:
         assert f">{name}</button>" in html

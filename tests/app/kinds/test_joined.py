@@ -23,6 +23,7 @@ from planners.core.colours import WAYS
 from planners.core.details.joined import JoinedStretch
 from tests.joined.networks import narrowing
 from tests.joined.test_again import BUDGET, squeezing
+from tests.plans import plan_of
 from tests.work_clock import looking_long
 
 
@@ -32,7 +33,7 @@ def shown() -> DisplayedPlan:
     module, inputs = narrowing(side=64)
     graph = sp.from_torch(module, inputs)
     with looking_long():
-        plan = sp.plan(graph, "joined", 9000, weights="in-place", others=False, time_limit=6)
+        plan = plan_of(graph, "joined", 9000, time_limit=6, weights="in-place", others=False)
     return from_wire(json.loads(json.dumps(to_wire(show(json.dumps(plan.to_json()))))))
 
 
@@ -105,8 +106,8 @@ def test_details_of_a_file_that_name_no_operator_are_left_out() -> None:
 @pytest.mark.usefixtures("long_looks")
 def test_an_operator_that_runs_again_has_both_its_ranges_of_steps() -> None:
     _, _, graph = squeezing()
-    asked = {"objective": "traffic", "weights": "counted", "others": False, "time_limit": 40}
-    made = sp.plan(graph, "joined", BUDGET, **asked)
+    asked = {"objective": "traffic", "weights": "counted", "others": False}
+    made = plan_of(graph, "joined", BUDGET, time_limit=40, **asked)
     plan = from_wire(json.loads(json.dumps(to_wire(show(json.dumps(made.to_json()))))))
     told = [row["text"] for row in detail_rows(plan, operator_selection("conv2d_2"), {})]
     (steps,) = (text for text in told if text.startswith("runs in steps"))
@@ -115,5 +116,6 @@ def test_an_operator_that_runs_again_has_both_its_ranges_of_steps() -> None:
     assert step_story(plan, plan.steps - 1)
 
 
+@pytest.mark.usefixtures("drawing")
 def test_the_exported_page_tells_it_too() -> None:
     assert "From here to" in page_html(seen_of(shown().plan))

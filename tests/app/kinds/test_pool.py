@@ -48,6 +48,7 @@ from app.widgets.palette import LIGHT
 from planners.core.colours import ROLES
 from planners.core.program import Compute, Span
 from planners.core.units import format_bytes
+from tests.plans import plan_of
 
 MACHINE = "stm32f746"
 MODEL = "mcunet_vww1"
@@ -61,7 +62,7 @@ def small() -> sp.Graph:
 
 @pytest.fixture(scope="module")
 def plan() -> sp.Plan:
-    return sp.plan(small(), "overlap", 200_000, machine=MACHINE)
+    return plan_of(small(), "overlap", 200_000, MACHINE)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
 from tests import plans
 
-network = cache(lambda: sp.load(MODEL, bytes_per_element=4))
+network = cache(lambda name: sp.load(name, bytes_per_element=4))
 MODEL, MACHINE, ROOMY = "yolov4", "jetson_xavier_980pro", "1 GiB"
 
 
@@ -40,8 +40,8 @@ def plan_of(pipeline: str, budget: Any = ROOMY, **options: Any) -> DisplayedPlan
 
 
 @cache
-def planned(budget: Any, **options: Any) -> DisplayedPlan:
-    plan = plans.plan_of(network(), "streaming", budget, MACHINE, **options)
+def planned(budget: Any, model: str = MODEL, **options: Any) -> DisplayedPlan:
+    plan = plans.plan_of(network(model), "streaming", budget, MACHINE, **options)
     return from_wire(json.loads(json.dumps(to_wire(show(json.dumps(plan.to_json()))))))
 
 
@@ -294,7 +294,7 @@ def test_where_no_plan_fits_the_largest_layer_is_named() -> None:
 
 
 def test_the_first_budget_has_room_for_everything() -> None:
-    graph = sp.load(MODEL, bytes_per_element=4)
+    graph = network("resnet18")
     plan = sp.plan(graph, "streaming", roomy_bytes(graph), machine=MACHINE)
     stream = stream_of(plan)
     assert stream is not None

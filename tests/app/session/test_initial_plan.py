@@ -13,6 +13,7 @@ from app.kinds.registry import kind_of
 from app.model.paths import ASSETS
 from app.model.state import problem_with
 from app.session.initial_plan import first_picture
+from tests.plans import plan_of
 
 STORED = json.loads((ASSETS / "initial_plan.json").read_text("utf-8"))
 
@@ -66,6 +67,6 @@ def test_the_verdict_of_whole_tensors_says_what_is_spilled(shown: DisplayedPlan)
 
 
 def test_a_plan_that_spills_nothing_says_so() -> None:
-    plan = sp.plan(sp.load("squeezenet1_1"), budget="MP")
+    plan = plan_of("squeezenet1_1", budget="MP")
     words = verdict(show(json.dumps(plan.to_json())), {}, "")
     assert "and nothing has to leave the chip, at most" in words

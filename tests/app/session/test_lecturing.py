@@ -14,6 +14,7 @@ from app.session.initial_plan import first_shown
 from app.session.session import Session
 from app.views.dag.bars import instead
 from tests.app.conftest import Until
+from tests.app.networks import beginning
 
 
 def settle(session: Session, until: Until) -> None:
@@ -121,12 +122,14 @@ def test_a_machine_file_changes_numbers_of_its_preset(session: Session, until: U
 
 
 def test_what_fits_instead_is_asked_of_the_other_planners(session: Session, until: Until) -> None:
-    session.change(model="squeezenet1_1", input_shape="1x3x64x64", budget="16 KiB")
+    session.uploads.take(json.dumps(beginning("squeezenet1_1", "cat_1").to_json()).encode())
+    settle(session, until)
+    session.change(budget="12 KiB")
     settle(session, until)
     found = {one["planner"]: one["need_bytes"] for one in session.work.elsewhere}
     assert session.work.infeasible
     assert "fusion" in found
-    assert all(0 < need <= 16 * 1024 for need in found.values())
+    assert all(0 < need <= 12 * 1024 for need in found.values())
     assert found["joined"] == found["fusion"]  # It asks for these too.
     (board,) = instead(session.work.elsewhere)
     assert {"Plan with fusion", "Plan with joined"} <= {each["text"] for each in board["buttons"]}
@@ -134,7 +137,7 @@ def test_what_fits_instead_is_asked_of_the_other_planners(session: Session, unti
     settle(session, until)
     assert not session.work.infeasible
     assert session.work.elsewhere == []
-    assert session.work.shown.plan.budget_bytes == 16 * 1024
+    assert session.work.shown.plan.budget_bytes == 12 * 1024
     needed = problem_with({**session.fields(), "budget": str(found["fusion"] - 1)})
     assert session.request(needed)["budget"] == found["fusion"] - 1
 

@@ -23,6 +23,7 @@ from app.views.panels.planner_options import PlannerOptions
 from app.views.panels.status import preview_text, status_html
 from app.widgets.help_text import planner_words
 from planners.fusion.options import FUSERS
+from tests.plans import plan_of
 
 BUDGET = 128 * 1024
 PARTITION: dict[str, Any] = {
@@ -71,7 +72,7 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def plan() -> DisplayedPlan:
-    return show(json.dumps(sp.plan(sp.load("squeezenet1_0"), FUSION, BUDGET).to_json()))
+    return show(json.dumps(plan_of("squeezenet1_0", FUSION, BUDGET).to_json()))
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_another_budget_is_the_plans_before_there_is_one(fused: Session, until: 
         fused.slide(size)
         until(lambda: fused.poll() or not fused.live.waiting)
         preview = fused.work.preview
-        made = sp.plan(fused.work.shown.graph, FUSION, size)
+        made = plan_of(fused.work.shown.graph, FUSION, size)
         assert preview["budget_bytes"] == size
         assert preview["traffic_bytes"] == made.claims.objective_bytes
         assert preview["status"] == made.claims.status
@@ -131,7 +132,7 @@ def test_what_may_stay_on_chip_is_not_in_a_preview_and_it_says_so(
     until(lambda: found.extend(job.drain()) or job.state == "ended")
     preview = next(m for m in [*found, *job.drain()] if m.name == "preview")
     graph = sp.load("squeezenet1_0", input_shape=(1, 3, 24, 24))
-    made = sp.plan(graph, FUSION, size, joint=True)
+    made = plan_of(graph, FUSION, size, joint=True)
     assert preview["status"] == "heuristic"
     assert preview["bound_bytes"] <= made.claims.objective_bytes <= preview["traffic_bytes"]
 

@@ -102,14 +102,14 @@ def test_files_for_other_tools_are_read_by_them(plan_shown: DisplayedPlan) -> No
 
 
 def test_differences_are_totals_and_tensors(shown: DisplayedPlan) -> None:
-    other = seen_of(sp.plan(shown.graph, budget="MP", time_limit=10)).shown
+    other = seen_of(plan_of(shown.graph, budget="MP")).shown
     found = rows(differences_csv(shown, other))
     totals = {r["name"]: r for r in found if r["kind"] == "total"}
     assert float(totals["traffic"]["here"]) == shown.report.traffic_bytes
     assert float(totals["traffic"]["pinned"]) == other.report.traffic_bytes
     spilled = [r for r in found if r["kind"] == "spilled here only"]
     assert sum(int(r["difference"]) for r in spilled) == shown.report.noncompulsory_bytes
-    small = seen_of(sp.plan(sp.load("squeezenet1_1"), time_limit=10)).shown
+    small = seen_of(plan_of("squeezenet1_1")).shown
     assert all(r["kind"] == "total" for r in rows(differences_csv(shown, small)))
 
 
@@ -121,8 +121,12 @@ def test_no_name_is_a_formula_in_a_spreadsheet() -> None:
 # ---- files that a worker writes ------------------------------------------------------------
 
 
-def test_a_page_is_written_as_it_is_looked_at(session: Session, until: Until) -> None:
-    session.look.param.update(step=9, selection="operator:linear_2", unit="hex")
+def test_a_page_is_written_as_it_is_looked_at(
+    drawing_workers: None, session: Session, until: Until
+) -> None:
+    plan = plan_of(beginning("squeezenet1_1", "cat_1"))
+    session.show(seen_of(plan).shown)
+    session.look.param.update(step=9, selection="operator:conv2d_2", unit="hex")
     stages: list[str] = []
     session.work.param.watch(lambda event: stages.append(event.new), "exporting")
     session.sharing.start("html", "dark")
@@ -130,9 +134,9 @@ def test_a_page_is_written_as_it_is_looked_at(session: Session, until: Until) ->
     assert session.work.exporting == "waiting for a worker"
     settle(session, until)
     page = unpacked(session)
-    assert session.work.exported["name"] == "vit_b_16-756480.html"
+    assert session.work.exported["name"] == f"squeezenet1_1-{plan.budget_bytes}.html"
     assert 'data-theme="dark"' in page
-    assert '"selection":"operator:linear_2"' in page
+    assert '"selection":"operator:conv2d_2"' in page
     assert '"step":9' in page
     assert 'class="plot pareto"' in page
     carried = sp.Plan.from_json(json.loads(plan_text_in(page)))
@@ -141,7 +145,7 @@ def test_a_page_is_written_as_it_is_looked_at(session: Session, until: Until) ->
     assert any("telling every step" in stage for stage in stages)
 
 
-def test_long_tables_are_written_too(session: Session, until: Until) -> None:
+def test_long_tables_are_written_too(drawing_workers: None, session: Session, until: Until) -> None:
     session.sharing.start("steps")
     settle(session, until)
     assert session.work.exported["name"].endswith("-steps.csv")

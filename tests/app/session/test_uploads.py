@@ -25,7 +25,9 @@ from app.model.upload_store import kind_of, there
 from app.outputs.standalone import write_html
 from app.session.session import Session
 from app.views.panels.cards import badge
+from tests.app.networks import beginning
 from tests.app.session.test_session import settle
+from tests.plans import plan_of
 
 CFG = """[net]
 height=16
@@ -50,7 +52,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def visitor(folder: Path, fresh_pool: Any) -> Any:
+def visitor(folder: Path, tracing_workers: None, fresh_pool: Any) -> Any:
     """A page, whose workers have this test's folder."""
     made = Session(fresh_pool)
     made.open({}, {})
@@ -235,10 +237,11 @@ def test_two_files_of_one_name_are_two_models(visitor: Session, until: Any) -> N
     assert visitor.problem.model == "tiny (uploaded)"
 
 
-def test_a_page_with_a_plan_in_it_is_read(visitor: Session, until: Any, folder: Path) -> None:
-    graph = sp.load("squeezenet1_1")
-    plan = sp.plan(graph, budget="MP")
-    write_html(plan, folder / "plan.html")
+def test_a_page_with_a_plan_in_it_is_read(
+    visitor: Session, until: Any, folder: Path, drawing: None
+) -> None:
+    graph = beginning("squeezenet1_1", "conv2d_1")
+    write_html(plan_of(graph, budget="MP"), folder / "plan.html")
     before = visitor.work.shown
     assert bring(visitor, until, (folder / "plan.html").read_bytes(), "plan.html") == ""
     assert visitor.work.shown is not before

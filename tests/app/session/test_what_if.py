@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -20,6 +21,7 @@ from app.views.dag.scene import scene
 from app.views.dag.wish_marks import wish_columns
 from app.views.memory.wish_marks import tensor_marks
 from app.views.panels.what_if import sections
+from tests.app.networks import beginning
 
 
 def settle(session: Session, until: Any) -> None:
@@ -274,7 +276,9 @@ def test_a_wish_of_a_name_that_is_none_is_one_line(session: Session, until: Any)
 
 
 def test_groups_are_split_where_it_is_wished(session: Session, until: Any) -> None:
-    session.change(model="squeezenet1_1", input_shape="1x3x32x32", planner="fusion", budget="32KiB")
+    session.uploads.take(json.dumps(beginning("squeezenet1_1", "cat_1").to_json()).encode())
+    settle(session, until)
+    session.change(planner="fusion", budget="12KiB")
     settle(session, until)
     before = session.work.shown
     group = next(group for group in before.groups if len(group.operators) > 1)
