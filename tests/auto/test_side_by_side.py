@@ -64,10 +64,12 @@ def ended(lanes: SideBySide, seconds: float = 60.0) -> Ended:
 @pytest.mark.parametrize(
     ("objective", "weights"),
     [
-        ("latency", LEFT_OUT),
-        pytest.param("latency", COUNTED, marks=pytest.mark.long),
-        ("latency", IN_PLACE),
-        *product(["traffic", "energy", "memory"], [COUNTED]),
+        *product(["latency", "energy", "memory"], [LEFT_OUT]),
+        ("traffic", COUNTED),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in product(["latency", "energy", "memory"], [COUNTED, IN_PLACE])
+        ),
     ],
 )
 def test_one_process_finds_what_two_find(objective: str, weights: str) -> None:
