@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from planners.core.graph import Graph
@@ -50,6 +52,17 @@ def test_the_floor_lies_below_and_grows(name: str, tile: int) -> None:
     assert met > len(found.steps) / 10  # It is no empty bound.
 
 
+@cache
+def staircases(name: str, operators: int) -> dict[int, list[tuple[int, int]]]:
+    """Of every set of operators: the bytes of its buffers, and what it moves in them."""
+    graph = start_of(name, operators)
+    model = model_of(graph)
+    return {
+        mask: [(p.buffer_bytes, p.traffic_bytes) for p in model.staircase(mask)]
+        for mask in subsets(Dag.of(graph).everything)
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "operators"), [("squeezenet1_0", 10), ("resnet18", 10), ("googlenet", 11)]
 )
@@ -58,8 +71,7 @@ def test_brute_force_agrees_on_the_start_of_a_network(name: str, operators: int,
     graph = start_of(name, operators)
     dag, model = Dag.of(graph), model_of(graph)
     costs = {}
-    for mask in subsets(dag.everything):
-        steps = [(p.buffer_bytes, p.traffic_bytes) for p in model.staircase(mask)]
+    for mask, steps in staircases(name, operators).items():
         cost = least_traffic(steps, kib * KIB)
         if cost is not None:
             costs[mask] = cost

@@ -22,10 +22,12 @@ from planners.fusion.search.anytime import Anytime
 from planners.fusion.search.bounded import Dominance
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import best_partition, sweep_partitions
+from tests.cases import in_turn
 from tests.fusion.families import MODULES, family
 from tests.fusion.networks import CASES, MOST_STRIDED, graph_of
 
 MACHINE = sp.load_machine("npu_small")
+TILES = [(1, 1), (3, 1), (1, 4)]
 SWITCHES = [None, Dominance(excess=False), Dominance(through=False), Dominance(False, False)]
 
 
@@ -49,8 +51,7 @@ def growing_of(model: GroupModel, order: list[int]) -> Growing:
     return Growing(model.graph, found.dag, found.tables, found.floors, found.refills, order)
 
 
-@pytest.mark.parametrize(("tile", "bands"), [(1, 1), (3, 1), (1, 4)])
-@pytest.mark.parametrize("name", [*CASES, *MOST_STRIDED])
+@pytest.mark.parametrize(("name", "tile", "bands"), in_turn([*CASES, *MOST_STRIDED], TILES))
 def test_bounds_hold_and_grow(name: str, tile: int, bands: int) -> None:
     model = model_of(name, tile, bands)
     if not one_batch(model.graph):
@@ -81,8 +82,7 @@ def test_bounds_hold_and_grow(name: str, tile: int, bands: int) -> None:
     assert tight > seen / (4 * bands)  # It is no empty bound.
 
 
-@pytest.mark.parametrize(("tile", "bands"), [(1, 1), (3, 1), (1, 4)])
-@pytest.mark.parametrize("name", [*CASES, *MOST_STRIDED])
+@pytest.mark.parametrize(("name", "tile", "bands"), in_turn([*CASES, *MOST_STRIDED], TILES))
 def test_no_group_loads_fewer_parameters_of_an_operator(name: str, tile: int, bands: int) -> None:
     model = model_of(name, tile, bands)
     found = Candidates(model, model.graph, model.traits)
@@ -137,8 +137,7 @@ def test_masks_and_words_are_the_same_sets() -> None:
     assert masks(words(sets, 131)) == sets
 
 
-@pytest.mark.parametrize("rules", SWITCHES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "rules"), in_turn(CASES, [(rules,) for rules in SWITCHES]))
 def test_no_rule_changes_what_is_found(name: str, rules: Dominance | None) -> None:
     model = model_of(name, bands=2)
     singles = [model.staircase(1 << i) for i in range(len(model.graph.operators))]

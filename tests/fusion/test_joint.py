@@ -25,6 +25,7 @@ from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import lattice
 from planners.fusion.search.exact import find_groups
 from planners.simulator.account import account
+from tests.cases import in_turn
 from tests.fusion.networks import CASES, MIXED, graph_of
 
 MACHINE = sp.load_machine("npu_small")
@@ -66,9 +67,10 @@ class Anything:
         return GroupRoute(tuple(legs), cost)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("coarser", [False, True])
+@pytest.mark.parametrize(
+    ("name", "seed", "coarser"),
+    in_turn(CASES, [(seed, coarser) for seed in range(2) for coarser in (False, True)]),
+)
 def test_whatever_stays_on_chip_is_computed_as_pytorch_does(
     name: str, seed: int, coarser: bool
 ) -> None:
@@ -134,7 +136,13 @@ def budgets_of(graph: sp.Graph) -> list[int]:
     return [2 * least, (least + everything) // 4, everything]
 
 
-@pytest.mark.parametrize("name", [*CASES, *MIXED])
+OFTEN = ("chain", "two heads", "random 1", "windows", "one for all images")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in OFTEN else pytest.param(n, marks=pytest.mark.long) for n in (*CASES, *MIXED)],
+)
 def test_joint_plans_are_valid_and_never_worse_than_either(name: str) -> None:
     module, inputs = (CASES | MIXED)[name]
     graph = graph_of(name)

@@ -17,11 +17,12 @@ from planners.fusion.joint.search import JointSearch
 from planners.fusion.joint.space import GroupSpace
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import lattice
+from tests.cases import cases
 from tests.fusion.models import Way, subsets, undominated
 from tests.random_graphs import random_graph
 
 # FUSION_CASES=500 runs as many graphs against brute force.
-CASES = int(os.environ.get("FUSION_CASES", "30"))
+CASES = int(os.environ.get("FUSION_CASES", cases(10, 30)))
 
 
 Wishes: TypeAlias = tuple[set[str], set[str]]  # tensors to be kept, and to be spilled

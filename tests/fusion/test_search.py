@@ -26,13 +26,14 @@ from planners.fusion.search.bound import compulsory_bytes, forced_bytes, read_by
 from planners.fusion.search.candidates import Candidates, looks
 from planners.fusion.search.exact import best_partition, sweep_partitions
 from planners.fusion.search.set_partition import cheapest_cover, prices
+from tests.cases import cases
 from tests.fusion.models import LineModel, RandomModel, brute_force, subsets
 from tests.random_graphs import random_graph
 
 NOTHING = Traits("any", local=False, splits=False)
 GROWS = Traits("grows")
 # FUSION_CASES=500 runs as many graphs against brute force.
-CASES = int(os.environ.get("FUSION_CASES", "60"))
+CASES = int(os.environ.get("FUSION_CASES", cases(20, 60)))
 
 
 def cost(model: GroupCosts, mask: int, budget: int) -> int | None:

@@ -52,7 +52,7 @@ def test_the_chain_makes_the_wide_map_of_the_small_one() -> None:
 def test_a_map_that_would_be_spilled_is_made_again() -> None:
     module, inputs, graph = squeezing()
     plain, again = (
-        parts_of(graph, "traffic", copies=copies).find(0, len(graph.operators), 20.0)
+        parts_of(graph, "traffic", copies=copies).find(0, len(graph.operators), 5.0)
         for copies in (False, True)
     )
     assert plain is not None
@@ -62,7 +62,7 @@ def test_a_map_that_would_be_spilled_is_made_again() -> None:
     saved = account(graph, plain.program).traffic_bytes - least
     assert saved > graph.size_bytes(graph.operators[2].outputs[0]) // 2
 
-    plan = sp.plan(graph, "joined", BUDGET, objective="traffic", time_limit=40, **ALONE)
+    plan = sp.plan(graph, "joined", BUDGET, objective="traffic", time_limit=20, **ALONE)
     assert sp.check(plan).traffic_bytes <= least
     assert any("conv2d_1, conv2d_2 run again" in s.why for s in plan.details.stretches)
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
@@ -78,12 +78,12 @@ def test_where_the_work_costs_more_nothing_runs_again() -> None:
     slow = replace(load_machine("npu_small"), macs_per_s=1e6)
     parts = parts_of(graph, "latency", copies=True)
     parts.machine = with_scratchpad(slow, BUDGET)
-    found = parts.find(0, len(graph.operators), 5.0)
+    found = parts.find(0, len(graph.operators), 2.0)
     assert found is not None
     assert found.again == ()
 
 
-@pytest.mark.parametrize("seed", [*range(cases(12)), 29, 73])
+@pytest.mark.parametrize("seed", [*range(cases(4, 48)), 73])
 def test_any_chains_of_random_modules_may_run_again(seed: int) -> None:
     """Programs of networks with copies are valid for the network itself, and compute the same."""
     case = random_case(seed)

@@ -74,7 +74,7 @@ def same(graph: sp.Graph, program: Program) -> int:
     return len(loaded)
 
 
-@pytest.mark.parametrize("seed", range(cases(20)))
+@pytest.mark.parametrize("seed", range(cases(6, 80)))
 def test_programs_that_load_their_parameters(seed: int) -> None:
     (graph, _), loaded = random_net(seed, 3 + seed % 6), 0
     cut = 1 + seed % (len(graph.operators) - 1)

@@ -70,7 +70,7 @@ def test_the_order_of_the_model_where_none_needs_less() -> None:
     assert reordered(crossed()[2], cuts(crossed()[2]), Clock(0.0)) is None
 
 
-@pytest.mark.parametrize("seed", range(cases(10)))
+@pytest.mark.parametrize("seed", range(cases(4, 40)))
 def test_random_modules_in_orders_within_blocks(seed: int) -> None:
     """Each block has its own operators, in an order that can run; plans compute the same."""
     case = random_case(seed)

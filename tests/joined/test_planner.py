@@ -75,7 +75,7 @@ def test_plans_of_random_modules_compute_what_these_compute(seed: int) -> None:
                 assert sp.execute(plan, case.module, case.inputs).max_abs_error < 1e-4
 
 
-@pytest.mark.parametrize("seed", range(cases(6)))
+@pytest.mark.parametrize("seed", range(cases(3, 24)))
 def test_random_modules_with_parameters_read_in_place(seed: int) -> None:
     case = random_case(seed)
     graph = sp.from_torch(case.module, case.inputs)
@@ -199,7 +199,7 @@ def test_with_others_the_better_plan_is_returned(
             "energy": trace.energy_j,
         }[objective]
 
-    asked = {"objective": objective, "time_limit": 2}
+    asked = {"objective": objective, "time_limit": 1}
     own = sp.plan(graph, "joined", 5000, **asked, **ALONE)
     worse = sp.plan(graph, "fusion", 5000, baseline="no_fusion", time_limit=1)
     assert worth(worse) > worth(own)
@@ -317,14 +317,14 @@ def test_a_network_without_products_has_its_time_too(monkeypatch: pytest.MonkeyP
         return planned(parts, part, first, limit_s)
 
     monkeypatch.setattr(FusedParts, "_planned", noted)
-    sp.plan(graph, "joined", least_of(graph), time_limit=4, **ALONE)
-    assert min(limits) > 0.4
+    sp.plan(graph, "joined", least_of(graph), time_limit=2, **ALONE)
+    assert min(limits) > 0.2
 
 
 def test_where_no_block_runs_in_the_pool_all_of_it_runs_in_fused_groups(by_traffic: None) -> None:
     """Two wide maps, one after the other: neither fits beside a row of the other."""
-    layers = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.Conv2d(16, 8, 3, padding=1)).eval()
-    inputs = (torch.randn(1, 3, 24, 24),)
+    layers = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)).eval()
+    inputs = (torch.randn(1, 3, 16, 16),)
     graph = sp.from_torch(layers, inputs, bytes_per_element=1)
     budget = 4 * least_of(graph) // 3
     plan = sp.plan(graph, "joined", budget, objective="latency", **AT_ONCE)

@@ -44,7 +44,7 @@ def in_the_pool(
     return consecutive([*before, own], machine, budget)
 
 
-@pytest.mark.parametrize("seed", range(cases(40)))
+@pytest.mark.parametrize("seed", range(cases(12, 160)))
 def test_streamed_programs_are_right_and_load_all_once(seed: int) -> None:
     graph, _ = random_net(seed, 3 + seed % 6)
     names = {name for op in graph.operators for name in op.parameters}
@@ -66,7 +66,7 @@ def test_streamed_programs_are_right_and_load_all_once(seed: int) -> None:
     assert found
 
 
-@pytest.mark.parametrize("seed", range(cases(100)))
+@pytest.mark.parametrize("seed", range(cases(40, 400)))
 def test_a_place_is_the_earliest_of_all(seed: int) -> None:
     """Against every offset of the ring, byte by byte."""
     draw = random.Random(seed)
@@ -102,7 +102,7 @@ def test_a_place_is_the_earliest_of_all(seed: int) -> None:
     assert come == best == ways[offset]
 
 
-@pytest.mark.parametrize("seed", range(cases(20)))
+@pytest.mark.parametrize("seed", range(cases(6, 80)))
 def test_parts_one_after_the_other_are_the_whole(seed: int) -> None:
     """What crosses a cut goes through the host; all else is as the parts' own plans have it."""
     graph = random_graph(seed, 7)

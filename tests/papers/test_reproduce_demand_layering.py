@@ -150,7 +150,12 @@ def test_no_step_of_one_byte_beats_the_front() -> None:
         assert with_rings(layers, (point.memory_bytes - 1,)).delay_s == before.delay_s
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+OFTEN = ("yolov3", "yolov4")
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in OFTEN else pytest.param(n, marks=pytest.mark.long) for n in NETWORKS]
+)
 def test_delays_beside_the_paper(name: str) -> None:
     row = pipelines_row(name)
     assert all(found["replayed"] for found in row["pipelines"].values())
