@@ -26,14 +26,19 @@ def table(graph: sp.Graph, path: Path, random: Random) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("side", "budget"), [(32, "10KiB"), pytest.param(64, "40KiB", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("machine", ["npu_small", "npu_ideal"])
 @pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap", "joined", "auto"])
-def test_every_planner_takes_them(planner: str, machine: str, tmp_path: Path) -> None:
+def test_every_planner_takes_them(
+    planner: str, machine: str, side: int, budget: str, tmp_path: Path
+) -> None:
     chain = [nn.Conv2d(3, 16, 3, stride=2), nn.ReLU(), nn.Conv2d(16, 16, 3, groups=16)]
     chain += [nn.Conv2d(16, 32, 1), nn.Sigmoid(), nn.Conv2d(32, 8, 3), nn.MaxPool2d(2)]
-    graph = sp.from_torch(nn.Sequential(*chain), (torch.zeros(1, 3, 64, 64),))
+    graph = sp.from_torch(nn.Sequential(*chain), (torch.zeros(1, 3, side, side),))
     path = table(graph, tmp_path / "layers.csv", Random(planner))
-    plan = sp.plan(graph, planner, "40KiB", machine, time_limit=0.4, times=path)
+    plan = sp.plan(graph, planner, budget, machine, time_limit=0.4, times=path)
     sp.check(plan)
     trace, least_s = sp.simulate(plan), sum(op.seconds or 0.0 for op in plan.graph.operators)
     assert trace.times.startswith("operators as given by table layers.csv")

@@ -30,7 +30,7 @@ VALUES = (
 
 
 @given(data=st.data(), value=VALUES)
-@settings(max_examples=cases(300))
+@settings(max_examples=cases(120, 1200))
 def test_damaged_plans_are_refused_or_right(data: st.DataObject, value: Any) -> None:
     broken = copy.deepcopy(WHOLE)
     *path, last = data.draw(st.sampled_from(PLACES))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from itertools import product
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import planners as sp
 from planners.core.registry import planner as find_planner
 from planners.core.weights import WEIGHTS, asked_weights, instead_of, weights_of
 from tests.importers.few_blocks import few_blocks
+from tests.work_clock import looking_long
 
 OURS = ("cosma", "fusion", "overlap", "streaming", "auto")
 
@@ -31,8 +34,9 @@ def network() -> sp.Graph:
 def test_plans_do_what_is_asked_or_say_what_they_do(
     network: sp.Graph, planner: str, weights: str
 ) -> None:
-    limit_s = 0.3 if planner == "auto" else AMPLE_S
-    plan = sp.plan(network, planner, "1MiB", weights=weights, time_limit=limit_s)
+    limit_s, looks = (0.3, looking_long()) if planner == "auto" else (AMPLE_S, nullcontext())
+    with looks:
+        plan = sp.plan(network, planner, "1MiB", weights=weights, time_limit=limit_s)
     info = find_planner(planner)
     found = weights_of(plan.graph, plan.program)
     assert found == instead_of(weights, info.honours)
@@ -43,8 +47,16 @@ def test_plans_do_what_is_asked_or_say_what_they_do(
     assert plan.options["weights"] == weights
 
 
-@pytest.mark.parametrize("label", ["MR", "MH", "MP"])
-@pytest.mark.parametrize("weights", WEIGHTS)
+LABELS = ("MR", "MH", "MP")
+
+
+@pytest.mark.parametrize(
+    ("label", "weights"),
+    [
+        pytest.param(*each, marks=() if each in [*zip(LABELS, WEIGHTS)] else pytest.mark.long)
+        for each in product(LABELS, WEIGHTS)
+    ],
+)
 def test_the_planner_does_not_change_the_budget(
     network: sp.Graph, label: str, weights: str
 ) -> None:

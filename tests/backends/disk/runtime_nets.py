@@ -12,6 +12,7 @@ from torch import nn
 
 import planners as sp
 from planners.backends.disk.write import write_weights
+from tests.plans import plan_of
 
 PLENTY = 2**30
 
@@ -66,7 +67,7 @@ class Case:
             return self.module(*self.inputs)
 
     def plan(self, budget: int | str = PLENTY, **options: Any) -> sp.Plan:
-        return sp.plan(self.graph, "streaming", budget, "jetson_xavier", **options)
+        return plan_of(self.graph, "streaming", budget, "jetson_xavier", **options)
 
     def write(self, folder: Path, plan: sp.Plan) -> Path:
         path = folder / "weights.safetensors"

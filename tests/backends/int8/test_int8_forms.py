@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import planners as sp
 from planners.backends.int8.random_net import random_net
@@ -19,6 +20,8 @@ from tests.backends.int8.int8_layers import block_distance, bottleneck, fused, l
 from tests.backends.int8_pool.execute import execute_int8
 from tests.backends.int8_pool.run import run_layout
 from tests.backends.int8_pool.runner import PoolRunner
+from tests.cases import cases
+from tests.importers.few_blocks import few_blocks
 
 FORMS: tuple[Form, ...] = ("line", "window", "columns", "tile")
 
@@ -34,7 +37,7 @@ def case(form: Form, seed: int) -> tuple[Graph, PoolLayout]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_bottleneck_is_exact(form: Form) -> None:
-    for seed in range(60):
+    for seed in range(cases(20, 60)):
         graph, layout = case(form, seed)
         layout = read(PoolLayout, plain(layout), "layout")
         assert execute_int8(layout, random_net(graph, seed), seed=seed).bit_exact, seed
@@ -42,8 +45,8 @@ def test_a_bottleneck_is_exact(form: Form) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_buffers_that_are_too_small_or_lie_on_others_spoil_the_output(form: Form) -> None:
-    wrong = cases = 0
-    for seed in range(30):
+    wrong = tried = 0
+    for seed in range(cases(15, 30)):
         graph, layout = case(form, seed)
         (run,) = layout.runs
         for i, buffer in enumerate(run.buffers):
@@ -54,8 +57,8 @@ def test_buffers_that_are_too_small_or_lie_on_others_spoil_the_output(form: Form
             buffers = (*run.buffers[:i], smaller, *run.buffers[i + 1 :])
             spoilt = replace(layout, runs=(replace(run, buffers=buffers),))
             done = execute_int8(spoilt, random_net(graph, seed), seed=seed)
-            wrong, cases = wrong + (not done.bit_exact), cases + 1
-    assert wrong > cases / 2
+            wrong, tried = wrong + (not done.bit_exact), tried + 1
+    assert wrong > tried / 2
 
 
 def test_each_pixel_of_a_line_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,10 +106,20 @@ def apart(graph: Graph) -> PoolLayout:
     return PoolLayout(end, offsets, tuple(KernelRun("alone", (op.name,)) for op in graph.operators))
 
 
-def test_whole_networks_are_exact() -> None:
-    for name in ("shufflenet_v2_x0_5", "squeezenet1_1", "mobilenet_v3_small"):
+WHOLE = ("shufflenet_v2_x0_5", "squeezenet1_1", "mobilenet_v3_small")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*("shufflenet", "mobilenet_v3"), *(pytest.param(n, marks=pytest.mark.long) for n in WHOLE)],
+)
+def test_whole_networks_are_exact(name: str) -> None:
+    """A few blocks of a family, or one of the catalogue."""
+    if name in WHOLE:
         graph = sp.load(name, input_shape=[(1, 3, 32, 32)])
-        assert execute_int8(apart(graph), random_net(graph, 0)).bit_exact, name
+    else:
+        graph = sp.from_torch(few_blocks(name), torch.ones(1, 3, 32, 32), bytes_per_element=1)
+    assert execute_int8(apart(graph), random_net(graph, 0)).bit_exact
 
 
 def test_errors_say_what_does_not_suit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from tests.backends.int8_pool.execute import execute_int8
 from tests.cases import cases
 from tests.importers.few_blocks import few_blocks
 from tests.overlap import random_nets
+from tests.plans import plan_of
 
 NETS = (
     "mobilenet_v3_small",
@@ -28,8 +30,7 @@ NETS = (
 
 
 def planned(graph: Graph, **options: object) -> PoolLayout:
-    plan = sp.plan(graph, "overlap", 2**26, **options)
-    return layout_of(plan)
+    return layout_of(plan_of(graph, "overlap", 2**26, **options))
 
 
 def one_byte_less(layout: PoolLayout) -> PoolLayout:
@@ -40,6 +41,7 @@ FEW = ("mobilenet", "mobilenet_v3", "shufflenet")
 """Families of which there are a few narrow blocks."""
 
 
+@cache
 def network(name: str) -> Graph:
     if name not in FEW:
         return sp.load(name, input_shape=[(1, 3, 32, 32)])

@@ -19,6 +19,9 @@ from planners.core.graph import Graph
 from planners.importers.torch.source_model import SourceModel
 from tests.backends.int8.test_int8_forms import apart
 from tests.backends.int8_pool.execute import execute_int8
+from tests.importers.few_blocks import few_blocks
+
+Example = tuple[Graph, nn.Module, tuple[torch.Tensor, ...]]
 
 
 def errors(net: QNet, module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> dict[str, float]:
@@ -66,12 +69,25 @@ class Squeezed(nn.Module):
         return self.head(mixed.mean((2, 3))), self.deep(x)
 
 
-@pytest.mark.parametrize("name", ["mobilenet_v3_small", "shufflenet_v2_x0_5"])
-@pytest.mark.slow
+WHOLE = ("mobilenet_v3_small", "shufflenet_v2_x0_5")
+
+
+def network(name: str) -> Example:
+    """One of the catalogue, or a few blocks of a family."""
+    if name in WHOLE:
+        graph = sp.load(name, input_shape=[(1, 3, 32, 32)])
+        return graph, *build(graph.source)
+    module, inputs = few_blocks(name), (torch.ones(1, 3, 32, 32),)
+    return sp.from_torch(module, inputs, bytes_per_element=1), module, inputs
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*("mobilenet_v3", "shufflenet"), *(pytest.param(n, marks=pytest.mark.long) for n in WHOLE)],
+)
 def test_operators_are_within_a_step_of_the_module(name: str) -> None:
-    graph = sp.load(name, input_shape=[(1, 3, 32, 32)])
-    module, inputs = build(graph.source)
     torch.manual_seed(0)
+    graph, module, inputs = network(name)
     more = [(torch.randn(1, 3, 32, 32),) for _ in range(2)]
     net = quantize(graph, module, [inputs, *more])
     found = errors(net, module, inputs)
@@ -101,9 +117,6 @@ class Small(nn.Module):
         second = torch.relu(self.two(first) + first)
         pooled = self.pools(second)
         return self.line(pooled), self.wide(torch.cat([second[:, 3:7], first], 1))
-
-
-Example = tuple[Graph, nn.Module, tuple[torch.Tensor, ...]]
 
 
 def example(kind: type[nn.Module], granularity: str = "fused") -> Example:
@@ -209,7 +222,7 @@ def test_wrong_arguments_are_refused() -> None:
         quantize(graph, module, [(inputs[0] / 0,)])
     with pytest.raises(BadInput, match="one byte an element, this one has 2"):
         random_net(graph.with_bytes_per_element(2), 0)
-    two = sp.load("mobilenet_v2", input_shape=[(2, 3, 32, 32)])
+    two = sp.from_torch(module, (torch.randn(2, 3, 16, 16),), bytes_per_element=1)
     with pytest.raises(BadInput, match="reads 2 images at once"):
         random_net(two, 0)
 
