@@ -206,6 +206,15 @@ MOST_STRIDED = [
 """As parameters of tests: some of them always, all of them with `--all`."""
 
 
+FEWER_CASES = [
+    name
+    if name in ("chain", "residual", "two heads", "random 1")
+    else pytest.param(name, marks=pytest.mark.long)
+    for name in CASES
+]
+"""Those of `CASES` that are tried always, and all of them with `--all`."""
+
+
 def graph_of(name: str, width: int = 1) -> sp.Graph:
     module, inputs = (CASES | MIXED | STRIDED)[name]
     graph: Any = sp.from_torch(module, inputs, bytes_per_element=width)

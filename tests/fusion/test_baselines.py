@@ -23,6 +23,7 @@ from planners.fusion.baselines.fusers import (
 from planners.fusion.partition.cost_model import Traits, least_traffic
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search.exact import best_partition
+from tests.cases import cases
 from tests.fusion.models import LineModel
 from tests.random_graphs import random_graph
 
@@ -69,7 +70,7 @@ def test_levels_put_branches_side_by_side() -> None:
     assert by_levels(dag) == [0, 1, 3, 2, 4]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(cases(8, 25)))
 @pytest.mark.parametrize("name", list(BASELINES))
 def test_a_baseline_is_a_partition_between_the_oracle_and_no_fusion(seed: int, name: str) -> None:
     graph = random_graph(seed, 9)
@@ -92,7 +93,7 @@ def test_a_baseline_is_a_partition_between_the_oracle_and_no_fusion(seed: int, n
     assert found.bound_bytes <= best
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(cases(8, 25)))
 def test_an_order_s_best_intervals(seed: int) -> None:
     graph = random_graph(seed, 8)
     model = LineModel(graph)

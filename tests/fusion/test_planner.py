@@ -19,7 +19,7 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.options import FUSERS
 from planners.fusion.search import exact
 from tests.fusion.families import MODULES, family, inputs_of
-from tests.fusion.networks import CASES, graph_of
+from tests.fusion.networks import CASES, FEWER_CASES, graph_of
 
 MACHINE = sp.load_machine("npu_small")
 
@@ -33,7 +33,7 @@ def budgets_of(graph: sp.Graph) -> list[int]:
     return [least, (3 * least + everything) // 4, everything]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", FEWER_CASES)
 def test_plans_compute_what_pytorch_does(name: str) -> None:
     module, inputs = CASES[name]
     for width in (1, 2):

@@ -13,13 +13,16 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.refills import gains_of
 from planners.fusion.partition.cost_model import Traits
 from planners.fusion.search.candidates import Candidates
+from tests.cases import in_turn
 from tests.fusion.networks import CASES, MIXED, MOST_STRIDED, graph_of
 
 MACHINE = sp.load_machine("npu_small")
 
 
-@pytest.mark.parametrize(("tile", "bands"), [(1, 1), (3, 1), (1, 4)])
-@pytest.mark.parametrize("name", [*CASES, *MIXED, *MOST_STRIDED])
+@pytest.mark.parametrize(
+    ("name", "tile", "bands"),
+    in_turn([*CASES, *MIXED, *MOST_STRIDED], [(1, 1), (3, 1), (1, 4)]),
+)
 def test_bounds_hold_at_every_budget(name: str, tile: int, bands: int) -> None:
     model = GroupModel(graph_of(name, 2), MACHINE, {"channel_tile": tile, "bands": bands})
     found = Candidates(model, model.graph, Traits("lines", least_channels=tile, bands=bands))

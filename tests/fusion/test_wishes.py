@@ -22,7 +22,7 @@ from tests.cases import cases
 from tests.constraints.test_wishes import chain
 from tests.fusion.families import family
 from tests.fusion.models import LineModel, RandomModel, brute_force
-from tests.fusion.networks import CASES, graph_of
+from tests.fusion.networks import CASES, FEWER_CASES, graph_of
 from tests.fusion.test_search import GROWS, NOTHING, all_costs, need, sized, verify
 from tests.random_graphs import random_graph
 
@@ -85,7 +85,7 @@ def test_the_smallest_groups_hold_what_lies_between() -> None:
             assert wished.allows(mask)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", FEWER_CASES)
 def test_plans_respect_wishes_and_run(name: str) -> None:
     module, inputs = CASES[name]
     graph = graph_of(name)
@@ -138,7 +138,7 @@ def test_a_group_that_does_not_fit_is_named_with_its_need() -> None:
     assert broken(enough, [Wish("fuse", (ops[2].name, ops[10].name))]) == []
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", FEWER_CASES)
 def test_plans_with_tensors_on_chip_respect_wishes_too(name: str) -> None:
     module, inputs = CASES[name]
     graph = graph_of(name)

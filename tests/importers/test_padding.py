@@ -261,7 +261,7 @@ def test_plans_run(planner: str, budget: str) -> None:
     module, x = Several().eval(), torch.randn(1, 3, 16, 16)
     graph = sp.from_torch(module, x)
     assert graph.source["folded_pads"] == 4
-    plan = sp.plan(graph, planner, budget, time_limit=1 if planner == "joined" else 600)
+    plan = sp.plan(graph, planner, budget, time_limit=0.5 if planner == "joined" else 600)
     done = sp.execute(plan, module, x)
     assert done.max_abs_error < 1e-6
     assert done.bit_exact or planner != "cosma"

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import planners as sp
+from tests.cases import in_turn
 from tests.importers.once import ExportedOnce
 from tests.importers.random_modules import StyledModule, fresh
 from tests.importers.replay import replayed
@@ -20,8 +21,7 @@ def exported(seed: int) -> ExportedOnce:
     return ExportedOnce(module, fresh(module))
 
 
-@pytest.mark.parametrize("granularity", ["aten", "fused"])
-@pytest.mark.parametrize("seed", range(0, 12))
+@pytest.mark.parametrize(("seed", "granularity"), in_turn(range(12), [("aten",), ("fused",)]))
 def test_operators_compute_what_eager_does(seed: int, granularity: str) -> None:
     made = exported(seed)
     module = copy.deepcopy(made.module)
@@ -33,8 +33,10 @@ def test_operators_compute_what_eager_does(seed: int, granularity: str) -> None:
     torch.testing.assert_close({**buffers, **kept}, buffers, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 4])
-@pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap", "streaming"])
+@pytest.mark.parametrize(
+    ("seed", "planner"),
+    in_turn([0, 1, 2, 4], [("cosma",), ("fusion",), ("overlap",), ("streaming",)]),
+)
 def test_plans_compute_what_eager_does(seed: int, planner: str) -> None:
     module = StyledModule(seed)
     graph = exported(seed).graph("fused")

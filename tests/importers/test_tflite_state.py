@@ -67,8 +67,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("also", ALSO)
-@pytest.mark.parametrize(("view", "kept", "given"), CASES)
+@pytest.mark.parametrize(
+    ("view", "kept", "given", "also"),
+    [
+        pytest.param(*case, also, marks=pytest.mark.long if at != number % len(ALSO) else ())
+        for number, case in enumerate(CASES)
+        for at, also in enumerate(ALSO)
+    ],
+)
 def test_rows_that_stay_are_state(
     view: str, kept: tuple[int, ...], given: tuple[int, ...], also: str, tmp_path: Path
 ) -> None:

@@ -121,7 +121,7 @@ def test_plans_are_valid_and_run_exactly(rule: str, options: dict[str, object]) 
 @pytest.mark.parametrize("rule", RULES)
 def test_random_networks_are_valid_and_exact(rule: str) -> None:
     padded = 0
-    seeds = cases(40)
+    seeds = cases(15, 160)
     for seed in range(seeds):
         graph = pruned(some_net(seed, 2 + seed % 7)[0])
         if any(op.kind == "add" and len(op.inputs) < 2 for op in graph.operators):

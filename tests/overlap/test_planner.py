@@ -18,7 +18,7 @@ from tests.overlap.random_nets import random_net
 @pytest.mark.parametrize("operators", [3, 6, 9])
 @pytest.mark.parametrize("options", [{}, {"fuse": False}, {"objective": "ram"}], ids=str)
 def test_random_networks_have_valid_plans(operators: int, options: dict[str, object]) -> None:
-    for seed in range(cases(8)):
+    for seed in range(cases(3, 32)):
         graph, _ = random_net(seed, operators)
         plan = sp.plan(graph, "overlap", "1MB", time_limit=600, **options)
         report = sp.check(plan)

@@ -22,7 +22,7 @@ from planners.streaming.model.times import times_of
 from planners.streaming.options import PIPELINES
 from planners.streaming.place.activations import pack_activations
 from planners.streaming.schedule.pipelines import asynchronous, fixed, zero_copy
-from tests.cases import cases
+from tests.cases import cases, in_turn
 from tests.streaming.algorithm1 import simulate_algorithm1
 from tests.streaming.nets import chain, clock_of, random_layers
 
@@ -68,7 +68,7 @@ def test_the_scoreboard_gives_the_closed_forms(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("pipeline", "machine", "slices"),
-    [*product(PIPELINES, (XAVIER, "jetson_xavier", "npu_small"), (1, 3))],
+    in_turn(PIPELINES, [*product((XAVIER, "jetson_xavier", "npu_small"), (1, 3))]),
 )
 def test_plans_take_the_planned_time(pipeline: str, machine: str, slices: int) -> None:
     graph = sp.load("squeezenet1_1", bytes_per_element=4)

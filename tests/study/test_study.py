@@ -8,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
+from tests.cases import cases
 from tests.random_graphs import random_graph
 
 
@@ -77,6 +78,7 @@ def test_a_sweep_is_the_same_in_any_executor(make: Any) -> None:
         assert row["makespan_s"] == sp.simulate(plan).makespan_s
 
 
+@settings(max_examples=cases(15, 200))
 @given(st.integers(0, 10**6), st.integers(2, 20))
 def test_more_memory_never_costs_traffic(seed: int, operators: int) -> None:
     graph = random_graph(seed, operators, largest=40)
