@@ -48,7 +48,9 @@ def checked(problem: BankProblem, found: Banked) -> None:
     assert all(b <= t for b, t in zip(found.bounds, found.touched, strict=True))
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize(
+    "block", [pytest.param(n, marks=pytest.mark.long if n else ()) for n in range(BLOCKS)]
+)
 def test_a_thousand_small_cases_against_all_assignments_and_addresses(block: int) -> None:
     rng = Random(6 + block)
     seen = {"placed": 0, "infeasible": 0}

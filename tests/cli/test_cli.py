@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,19 @@ def spillway(capfd: pytest.CaptureFixture[str]) -> Any:
     return run
 
 
-def test_plan_check_simulate_and_run_agree(spillway: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "model",
+    [
+        ("squeezenet1_1", "--input", "1x3x64x64"),
+        pytest.param(("resnet18",), marks=pytest.mark.long),
+    ],
+    ids=lambda model: model[0],
+)
+def test_plan_check_simulate_and_run_agree(
+    spillway: Any, tmp_path: Path, model: tuple[str, ...]
+) -> None:
     out = tmp_path / "plan.json"
-    planned = spillway("plan", "resnet18", "--budget", "MR", "--out", out, "--json").json
+    planned = spillway("plan", *model, "--budget", "MR", "--out", out, "--json").json
     assert set(PLAN_KEYS.split()) <= set(planned)
     assert planned["status"] == "optimal"
     assert planned["offchip_bytes"] == planned["compulsory_bytes"] + planned["noncompulsory_bytes"]
@@ -327,11 +338,26 @@ def test_calibrate_times_layers_that_plans_use(spillway: Any, tmp_path: Path) ->
     assert kernels == pytest.approx(sum(op.seconds for op in sp.Plan.load(plan).graph.operators))
 
 
-def test_reproduce_compares_all_schemes(spillway: Any) -> None:
-    arguments = ("reproduce", "cosma", "--models", "transformer", "--granularity", "fused")
-    found = spillway(*arguments, "--json").json
-    assert [row["budget"] for row in found["rows"]] == ["MR", "MH", "MP"] * 2
-    assert [row["parameters"] for row in found["rows"]] == [False] * 3 + [True] * 3
+LABELS = ["MR", "MH", "MP"]
+
+
+@pytest.mark.parametrize(
+    ("model", "budgets", "parameters"),
+    [
+        ("squeezenet1_1", LABELS, [False]),
+        ("transformer", ["MP"], [False, True]),
+        pytest.param("transformer", LABELS, [False, True], marks=pytest.mark.long),
+    ],
+)
+def test_reproduce_compares_all_schemes(
+    spillway: Any, model: str, budgets: list[str], parameters: list[bool]
+) -> None:
+    arguments = ("reproduce", "cosma", "--models", model, "--granularity", "fused")
+    asked = () if budgets == LABELS else ("--budgets", ",".join(budgets))
+    found = spillway(*arguments, *asked, "--json").json
+    assert [(row["parameters"], row["budget"]) for row in found["rows"]] == [
+        *product(parameters, budgets)
+    ]
     for row in found["rows"]:
         assert row["joint optimal"] <= row["default optimal"]
         assert row["default optimal"] <= min(row["default belady"], row["default hill_climb"])
@@ -347,10 +373,11 @@ def test_reproduce_compares_fusers(spillway: Any, tmp_path: Path) -> None:
     assert "## Table 4" in out.read_text(encoding="utf-8")
 
 
-def test_reproduce_compares_accountings(spillway: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("models", ["S8", pytest.param("S7,S8", marks=pytest.mark.long)])
+def test_reproduce_compares_accountings(spillway: Any, tmp_path: Path, models: str) -> None:
     out = tmp_path / "vmcu.md"
-    found = spillway("reproduce", "vmcu", "--models", "S7,S8", "--out", out, "--json").json
-    assert [row["module"] for row in found["modules"]] == ["S7", "S8"]
+    found = spillway("reproduce", "vmcu", "--models", models, "--out", out, "--json").json
+    assert [row["module"] for row in found["modules"]] == models.split(",")
     for row in found["modules"]:
         assert row["plan"]["vMCU"] < row["workspace"]["TinyEngine"] < row["rows"]["TinyEngine"]
     assert "## Our forms of the modules" in out.read_text(encoding="utf-8")

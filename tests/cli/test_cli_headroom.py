@@ -69,7 +69,8 @@ def test_a_network_as_a_table(spillway: Spillway) -> None:
 
 
 def test_where_nothing_fits(spillway: Spillway) -> None:
-    code, out, err = spillway("headroom", "mcunet_vww1", "--ram", "1KiB", "--json")
+    asked = ("headroom", "mcunet_vww1", "--ram", "1KiB", "--step", 48)
+    code, out, err = spillway(*asked, "--json")
     assert code == 3
     found = json.loads(out)
     assert found["status"] == "infeasible"
