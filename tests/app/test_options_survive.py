@@ -40,8 +40,8 @@ WITH: dict[str, dict[str, Any]] = {
     "streaming.seed": {"draws": 20},
 }
 """What else is chosen for an option to have an effect."""
-LONG = ("auto.processes=4", "auto.processes=8")
-"""As with two processes, with more of them; the rest of the variants are of the usual run."""
+NUMBERS = 2
+"""So many numbers of an option are of the usual run, and all of its words."""
 
 
 def graph(planner: str, option: str) -> sp.Graph:
@@ -73,9 +73,10 @@ def values_of(key: str, spec: Spec) -> list[Any]:
 def all_options() -> Iterator[Any]:
     for planner in sp.planners():
         for name, spec in type_of(planner).own().items():
-            for value in values_of(f"{planner}.{name}", spec):
+            for number, value in enumerate(values_of(f"{planner}.{name}", spec)):
                 id = f"{planner}.{name}={value}"
-                marks = [pytest.mark.long] if id in LONG else []
+                is_long = isinstance(value, int | float) and number >= NUMBERS
+                marks = [pytest.mark.long] if is_long else []
                 yield pytest.param(planner, name, value, id=id, marks=marks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 from unittest.mock import Mock
 
@@ -19,6 +20,7 @@ from app.explorer import Explorer
 from app.jobs.pool import WorkerPool
 from app.session.session import Session
 from app.widgets.palette import LIGHT
+from tests.random_graphs import random_graph
 
 
 class Watch:
@@ -98,12 +100,24 @@ def go_on(document: Document) -> None:
 LAID_OUT = {"visible", "width", "height", "margin", "css_classes", "stylesheets", "sizing_mode"}
 
 
-def test_a_plan_does_not_have_the_page_laid_out_anew(session: Session, until: Any) -> None:
-    """For each such property Bokeh lays out the whole page and paints all its figures at once."""
-    document = Document()
+@pytest.fixture
+def opened(session: Session, until: Any) -> Document:
+    """The document of a page with a small network's plan on it."""
+    document, name = Document(), "small (uploaded)"
+    session.uploads.texts[name] = json.dumps(random_graph(0, 16, largest=2000).to_json())
+    session.problem.model = name
     with set_curdoc(document):
         document.add_root(Explorer(session, LIGHT).__panel__().get_root(document))
         plan(session, "MP", until)
+    return document
+
+
+def test_a_plan_does_not_have_the_page_laid_out_anew(
+    opened: Document, session: Session, until: Any
+) -> None:
+    """For each such property Bokeh lays out the whole page and paints all its figures at once."""
+    document, before = opened, session.work.shown
+    with set_curdoc(document):
         changed: list[tuple[str, str]] = []
 
         def note(event: Any) -> None:
@@ -114,6 +128,7 @@ def test_a_plan_does_not_have_the_page_laid_out_anew(session: Session, until: An
         plan(session, "MR", until)
         plan(session, "MH", until)
     assert changed == []
+    assert session.work.shown.plan.budget_bytes < before.plan.budget_bytes
 
 
 def plan(session: Session, budget: str, until: Any) -> None:

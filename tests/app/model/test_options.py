@@ -34,7 +34,8 @@ from planners.core.graph import Graph, Operator, Tensor
 from planners.core.units import format_bytes
 from planners.cosma.options import CosmaOptions
 from planners.study.budgets import plain_budget
-from tests.plans import AMPLE_S
+from tests.app.networks import beginning
+from tests.plans import AMPLE_S, plan_of
 
 CHOICES = ("schedule", "objective", "method", "replacement")
 
@@ -336,10 +337,14 @@ def test_the_window_on_the_solver_comes_late_and_can_be_closed() -> None:
 def test_the_badge_says_what_the_proof_holds_for(
     session: Session, until: Any, chosen: dict[str, str], words: str, held: str
 ) -> None:
+    name = "small (uploaded)"
+    session.uploads.texts[name] = json.dumps(beginning("squeezenet1_1", "cat_1").to_json())
+    session.problem.model = name
     session.problem.take(**chosen)
     session.plan()
     settle(session, until)
     shown = session.work.shown
+    assert shown.graph.name == "squeezenet1_1"
     assert badge(shown)[1].startswith(words)
     assert scope(shown) == held
     assert held in cards_html(shown)
@@ -348,7 +353,7 @@ def test_the_badge_says_what_the_proof_holds_for(
 def test_a_plan_that_was_brought_has_the_options_it_was_made_with(
     session: Session, until: Any
 ) -> None:
-    plan = sp.plan(sp.load("squeezenet1_1"), schedule="joint", machine="npu_small")
+    plan = plan_of("squeezenet1_1", schedule="joint")
     session.problem.take(method="ilp", replacement="belady")
     session.uploads.take(json.dumps(plan.to_json()).encode())
     settle(session, until)

@@ -21,6 +21,8 @@ from planners.assignments import Exercise, assignments, judge, solution
 from planners.assignments.assignment import Goal
 from planners.assignments.ten import small_graph
 from planners.simulator.check import replay
+from tests.app.networks import beginning
+from tests.plans import plan_of
 
 ANSWERS = 300  # a task
 PLACEMENTS = 400  # a plan
@@ -147,17 +149,16 @@ def test_the_judge_says_what_the_command_says(task: Exercise) -> None:
 # ---- placements by chance ------------------------------------------------------------------------
 
 
-def plans() -> dict[str, sp.Plan]:
-    squeeze = sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]])
-    return {
-        "spills": sp.plan(squeeze, budget="MR", time_limit=10),
-        "eight": sp.plan(BY_HAND[1].graph(), budget="64KiB"),
-    }
+def placed(name: str) -> sp.Plan:
+    """A plan whose stays are moved about."""
+    if name == "eight":
+        return plan_of(BY_HAND[1].graph(), budget="64KiB")
+    return plan_of(beginning("squeezenet1_1", "cat_1"), budget="MR")
 
 
 @pytest.mark.parametrize("name", ["spills", "eight"])
 def test_placements_are_valid_where_check_says_so(name: str) -> None:
-    plan = plans()[name]
+    plan = placed(name)
     shown = show(json.dumps(plan.to_json()))
     stays, rng = stays_data(shown), random.Random(name)
     assert stays
@@ -194,7 +195,7 @@ def is_valid(shown: DisplayedPlan, plan: sp.Plan, places: Sequence[int], extent:
 
 
 def test_plans_that_cannot_be_placed_by_hand_have_no_data() -> None:
-    graph = sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]])
+    graph = beginning("squeezenet1_1", "cat_1")
     for planner, budget in (("overlap", "256KiB"), ("streaming", "4MiB")):
-        plan = sp.plan(graph, planner=planner, budget=budget, time_limit=10)
+        plan = plan_of(graph, planner, budget)
         assert stays_data(show(json.dumps(plan.to_json()))) == []

@@ -20,6 +20,8 @@ from app.outputs.notebook.memory import largest
 from app.outputs.notebook.network import needs
 from planners.core.display import line, table
 from planners.core.graph import Operator, Tensor
+from tests.app.networks import beginning
+from tests.plans import graph_of, plan_of
 
 ROOT = Path(__file__).parents[3]
 HOSTILE = "</title></script><script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='3"
@@ -72,12 +74,12 @@ def page_of(thing: object) -> Page:
 
 @pytest.fixture(scope="module")
 def graph() -> sp.Graph:
-    return sp.load("mobilenet_v2")
+    return graph_of("mobilenet_v2")
 
 
 @pytest.fixture(scope="module")
 def plan() -> sp.Plan:
-    return sp.plan(sp.load("vit_b_16"), budget="MR")
+    return plan_of("vit_b_16", budget="MR")
 
 
 def test_a_plan_tells_the_numbers_of_its_replay(plan: sp.Plan) -> None:
@@ -123,8 +125,8 @@ def test_other_results_show_themselves_too(plan: sp.Plan, serial: bool) -> None:
 
 @pytest.mark.parametrize(("planner", "budget"), [("cosma", "MR"), ("streaming", "8MB")])
 def test_outputs_stay_small(planner: str, budget: str) -> None:
-    graph = sp.load("resnet50")
-    plan = sp.plan(graph, planner=planner, budget=budget)
+    graph = graph_of("resnet50")
+    plan = plan_of(graph, planner, budget)
     for thing in (graph, plan, sp.simulate(plan)):
         assert len(thing._repr_html_()) < 300_000
         assert len(thing._repr_mimebundle_()["text/plain"]) < 1000
@@ -132,17 +134,25 @@ def test_outputs_stay_small(planner: str, budget: str) -> None:
 
 def test_plans_of_other_planners() -> None:
     graph = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
-    fused = sp.plan(graph, "fusion", "64KiB", time_limit=5)
+    fused = plan_of(graph, "fusion", "64KiB")
     page = page_of(fused)
     assert "g0" in page.text
-    pool = sp.plan(sp.load("mcunet_vww1"), "overlap", "64KB", "stm32f411")
+    pool = plan_of("mcunet_vww1", "overlap", "64KB", "stm32f411")
     assert "claimed, not replayed here" in page_of(pool).text  # 36,000 instructions
     assert replayed.too_long(pool)
     assert not replayed.known(pool)
 
 
-def test_a_long_plan_is_shown_once_it_was_replayed() -> None:
-    pool = sp.plan(sp.load("mcunet_vww1"), "overlap", "64KB", "stm32f411")
+@pytest.mark.parametrize("last", ["add", pytest.param("", marks=pytest.mark.long)])
+def test_a_long_plan_is_shown_once_it_was_replayed(
+    last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if last:
+        monkeypatch.setattr(replayed, "MOST", 100)
+    network = beginning("mcunet_vww1", last) if last else graph_of("mcunet_vww1")
+    pool = plan_of(network, "overlap", "64KB", "stm32f411")
+    assert replayed.too_long(pool)
+    assert not replayed.known(pool)
     assert "sw-memory" in show(pool).data
     shown = replayed.replayed(pool)
     page = page_of(pool)
@@ -184,7 +194,7 @@ def hostile_graph() -> sp.Graph:
 
 def test_names_are_never_markup() -> None:
     graph = hostile_graph()
-    plan = sp.plan(graph, budget="MR")
+    plan = plan_of(graph, budget="MR")
     marked = replace(plan, planner=HOSTILE, notes=(HOSTILE,))
     trace = replace(sp.simulate(plan), machine=HOSTILE, energy={HOSTILE: 1.0})
     wrong = replace(marked, claims=replace(plan.claims, peak_bytes=1, solver=HOSTILE))

@@ -14,6 +14,7 @@ from app.jobs.pool import WorkerPool
 from app.outputs.notebook.inline import Inline, server
 from app.session.session import Session
 from app.widgets.teardown import take_apart
+from tests.plans import plan_of
 
 Until = Callable[[Callable[[], object]], None]
 MODEL = "squeezenet1_1"
@@ -26,7 +27,7 @@ def fetch(address: str) -> str:
 
 @pytest.fixture
 def plan() -> sp.Plan:
-    return sp.plan(sp.load(MODEL), budget="1MiB")
+    return plan_of(MODEL, budget="1MiB")
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ from app.model.state import ProblemFields
 from app.outputs.scripts import as_python, plan_as_python
 from app.outputs.standalone import seen_of
 from app.session.session import Session
+from tests.app.networks import beginning
+from tests.plans import plan_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"model": "squeezenet1_1", "input_shape": "1x3x64x64", "time_limit": 20}
@@ -100,7 +102,14 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "in parts": {"schedule": "dnc", "break_nodes": ["cat_2"], "budget": "MH"},
     "belady": {"replacement": "belady"},
     "fusion": {"planner": "fusion", "budget": "80 KiB", "bands": 2, "channel_tile": 4},
-    "online": {"planner": "fusion", "budget": "80 KiB", "online": True},
+    "online": {
+        "planner": "fusion",
+        "model": "mine (uploaded)",
+        "input_shape": "",
+        "budget": "12 KiB",
+        "online": True,
+    },
+    "online, all of it": {"planner": "fusion", "budget": "80 KiB", "online": True},
     "baseline": {"planner": "fusion", "budget": "256 KiB", "baseline": "no_fusion"},
     "overlap": {
         "planner": "overlap",
@@ -117,11 +126,20 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+LONG = {"online, all of it"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in PROBLEMS],
+)
 def test_the_script_prints_what_the_explorer_shows(name: str, tmp_path: Path) -> None:
     asked = {**SMALL, **PROBLEMS[name]}
-    problem = ProblemFields.of(**asked)
-    shown = planned(problem)
+    problem, text = ProblemFields.of(**asked), ""
+    if problem.model == "mine (uploaded)":
+        graph = beginning("squeezenet1_1", "cat_1")
+        (tmp_path / "mine.json").write_text(text := json.dumps({**graph.to_json(), "name": "mine"}))
+    shown = planned(problem, text)
     fresh = name in ("default", "overlap", "streaming")
     assert printed(as_python(problem), tmp_path, fresh=fresh) == expected(shown)
     for key, value in options(problem).items():
@@ -136,7 +154,7 @@ def test_a_plan_says_how_it_is_made_again(name: str, tmp_path: Path) -> None:
 
 
 def test_a_plan_of_a_graph_and_machine_of_ones_own_is_read_from_its_file(tmp_path: Path) -> None:
-    plan = sp.plan(sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]]), time_limit=10)
+    plan = plan_of(sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]]), time_limit=10)
     data = plan.to_json()
     data["graph"]["source"] = {}
     data["machine"]["name"] = "mine"
@@ -155,7 +173,7 @@ def test_a_graph_that_was_uploaded_is_expected_as_its_file(tmp_path: Path) -> No
     script = as_python(problem)
     assert script.startswith("# Expects mine.json, the file that was uploaded")
     assert printed(script, tmp_path) == expected(planned(problem, text))
-    plan = sp.plan(graph, time_limit=10)
+    plan = plan_of(graph, time_limit=10)
     plan.save(tmp_path / "brought.json")  # of a plan that was brought, its graph
     assert printed(as_python(problem, "brought.json"), tmp_path) == printed(script, tmp_path)
     page = as_python(problem, "my page.html")

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from dataclasses import replace
-from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan
-from app.outputs.site.ahead import Ahead
+from app.outputs.site.ahead import Ahead, _made
 from app.outputs.site.cells import Ids, SiteAsked, cells_of
 from app.outputs.site.folder import LIST, SiteFolder
 from app.outputs.site.pairs import pairs_data
@@ -29,7 +28,9 @@ from app.session.tour_stops import PLANS, STOPS
 from planners.assignments import assignment
 from planners.assignments.ten import small_graph
 from planners.cli import main
+from tests.plans import plan_of
 
+pytestmark = pytest.mark.usefixtures("drawing")
 BAD = '</script><img src=x onerror="window.hacked=1">\u2028=1+1'
 
 
@@ -145,10 +146,10 @@ def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[ProcessPoolExecutor]:
-    """Two processes that have imported what they need."""
+    """Two processes that have planned before."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
-        for done in [executor.submit(import_module, "app.outputs.site") for _ in range(4)]:
-            done.exception()
+        for done in [executor.submit(_made, *cells_of(asked("20KiB"))) for _ in range(4)]:
+            done.result()
         yield executor
 
 
@@ -232,7 +233,7 @@ def test_names_of_files_are_safe_and_given_once() -> None:
 
 def test_pairs_are_what_the_explorer_compares() -> None:
     graph = assignment("spill").graph()
-    shown = {b: seen_of(sp.plan(graph, budget=b)).shown for b in ("72KiB", "1MiB")}
+    shown = {b: seen_of(plan_of(graph, budget=b)).shown for b in ("72KiB", "1MiB")}
     told = pairs_data([*shown.items()])
     pair = told["pairs"]["72KiB/1MiB"]
     assert {name for name, *_ in pair["totals"]} >= {"spill traffic", "peak", "latency", "energy"}
@@ -247,7 +248,7 @@ def test_pages_know_what_workers_find_out_beside_a_plan() -> None:
     graph = sp.load("mcunet_vww1", input_shape=[[1, 3, 32, 32]])
 
     def found(planner: str, budget: str) -> tuple[DisplayedPlan, dict[str, Any]]:
-        plan = sp.plan(graph, planner=planner, budget=budget, time_limit=5)
+        plan = plan_of(graph, planner, budget)
         shown = seen_of(plan).shown
         return shown, reasons(shown)
 

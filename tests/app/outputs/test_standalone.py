@@ -26,7 +26,9 @@ from app.views.cursor.step_pages import steps_around
 from app.widgets.palette import DARK, LIGHT
 from planners.core.files import is_page, plan_text_in, write_text
 from tests.app.networks import beginning
-from tests.plans import AMPLE_S
+from tests.plans import plan_of
+
+pytestmark = pytest.mark.usefixtures("drawing")
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1">\'&`${1}\\u2028'
 PLANS: dict[str, dict[str, Any]] = {
@@ -42,7 +44,7 @@ def seen(planner: str) -> PageLook:
     """A plan of a few operators, all of whose names would be HTML or a script."""
     name, last = ("mcunet_vww1", "add") if planner == "overlap" else ("squeezenet1_1", "cat_1")
     graph = renamed(beginning(name, last), HOSTILE)
-    return seen_of(sp.plan(graph, planner=planner, time_limit=AMPLE_S, **PLANS[planner]))
+    return seen_of(plan_of(graph, planner, **PLANS[planner]))
 
 
 @cache

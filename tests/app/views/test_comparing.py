@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-import planners as sp
 from app.display.aligning import Warp, rising, warp
 from app.display.compare import (
     CUT,
@@ -42,6 +41,7 @@ from app.views.panels.comparing import compare_rows
 from app.widgets.marks import MARKS, SHORT
 from app.widgets.palette import LIGHT
 from planners.core.program import Piece, Span
+from tests import plans
 
 STEPS = ("a", "b", "c", "d")
 
@@ -161,7 +161,8 @@ def roomy() -> DisplayedPlan:
     from app.session.initial_plan import first_shown
 
     graph = first_shown().graph
-    return show(json.dumps(sp.plan(graph, budget="MP", replacement="greedy").to_json()))
+    plan = plans.plan_of(graph, budget="MP", replacement="greedy")
+    return show(json.dumps(plan.to_json()))
 
 
 def compared(roomy: DisplayedPlan) -> tuple[Session, Explorer]:

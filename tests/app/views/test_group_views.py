@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-import planners as sp
 from app.display.displayed_plan import DisplayedPlan, show
 from app.explorer import Explorer
 from app.kinds.map_rows import MapRows
@@ -18,6 +17,7 @@ from app.views.panels.cards import cards_html, preview_html
 from app.views.panels.tables import detail_rows
 from app.widgets.palette import LIGHT
 from planners.core.colours import group_colour
+from tests.plans import plan_of
 
 BUDGET = 128 * 1024
 
@@ -135,5 +135,5 @@ def test_a_budget_that_is_too_small_says_what_is_least(drawn: DisplayedPlan) -> 
 
 def test_cards_count_groups_and_a_rule_is_no_proof(drawn: DisplayedPlan) -> None:
     assert f"{len(drawn.groups)} groups" in plain(cards_html(drawn))
-    plan = sp.plan(drawn.graph, "fusion", BUDGET, baseline="no_fusion")
+    plan = plan_of(drawn.graph, "fusion", BUDGET, baseline="no_fusion")
     assert "heuristic" in cards_html(show(json.dumps(plan.to_json())))

@@ -49,6 +49,7 @@ from app.widgets.glyphs import GlyphLayer
 from app.widgets.palette import DARK, LIGHT, sequential
 from planners.core.colours import contrast, family_of, ink_on
 from planners.core.units import format_bytes
+from tests.plans import plan_of
 
 
 @pytest.fixture
@@ -208,8 +209,7 @@ def test_every_colour_has_words_beside_it(shown: DisplayedPlan, colour: str) -> 
 def test_the_dearest_stands_out_in_both_themes_and_nothing_is_told_once() -> None:
     assert contrast(sequential(3, 3, LIGHT), LIGHT.panel) > 10
     assert contrast(sequential(3, 3, DARK), DARK.panel) > 10
-    graph = sp.load("squeezenet1_1")
-    free = show(json.dumps(sp.plan(graph, budget="MP").to_json()))
+    free = show(json.dumps(plan_of("squeezenet1_1", budget="MP").to_json()))
     assert scene(free, (), "spill traffic").legend == [("no spill traffic", LIGHT.grid)]
 
 
@@ -281,7 +281,7 @@ def test_what_is_not_known_is_said_beside_the_model(explorer: Explorer) -> None:
     session = explorer.session
     controls = Controls(session)
     assert not controls.caveats.visible
-    plan = sp.plan(sp.load("quantized_resnet18"), budget="MP")
+    plan = plan_of("quantized_resnet18", budget="MP")
     float_model = show(json.dumps(plan.to_json()))
     fields = session.work.shown_for | {"model": session.problem.model}
     session.work.param.update(shown=float_model, shown_for=fields)
@@ -393,7 +393,7 @@ def test_the_graph_stays_where_one_looks_until_another_plan_comes(explorer: Expl
 def test_axes_fit_what_is_used_and_say_how_far_above_the_budget_is(explorer: Explorer) -> None:
     session, views = explorer.session, (explorer.map, explorer.occupancy)
     small, graph = session.work.shown, session.work.shown.graph
-    roomy = show(json.dumps(sp.plan(graph, "cosma", "64MiB").to_json()))
+    roomy = show(json.dumps(plan_of(graph, "cosma", "64MiB").to_json()))
     used = (roomy.report.extent_bytes, roomy.report.peak_bytes)
     assert 2 * max(used) < 2**26
     assert not any(view.far.words.visible for view in views)
