@@ -37,6 +37,12 @@ def shown() -> DisplayedPlan:
     return from_wire(json.loads(json.dumps(to_wire(show(json.dumps(plan.to_json()))))))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def made() -> None:
+    """The plan is traced, planned and checked before the first test looks at it."""
+    shown()
+
+
 def test_an_operator_says_how_it_runs_and_why() -> None:
     plan = shown()
     assert isinstance(kind_of(plan), JoinedKind)

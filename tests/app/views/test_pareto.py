@@ -398,15 +398,15 @@ def test_a_sweep_that_is_asked_before_the_network_is_there_waits_for_it(
 ) -> None:
     session = Session(pool)
     session.open({}, {})
-    session.change(
-        model="squeezenet1_1", input_shape="1x3x32x32", planner="fusion", budget="24 KiB"
-    )
+    name = "small (uploaded)"
+    session.uploads.texts[name] = json.dumps(beginning("squeezenet1_1", "cat_1").to_json())
+    session.change(model=name, planner="fusion", budget="12 KiB")
     assert not session.same_network
     session.sweeps.start(("fusion",), wide=False)
     assert session.sweeps.busy
     until(lambda: session.poll() or not session.busy)
     assert session.same_network
-    asked = {24 * 1024, 24 * 1024 + session.look.more_bytes}
+    asked = {12 * 1024, 12 * 1024 + session.look.more_bytes}
     assert {p["budget_bytes"] for p in session.work.points} == asked
     assert not session.work.sweeping
     session.close()
