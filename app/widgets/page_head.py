@@ -27,6 +27,7 @@ def head_variables() -> dict[str, object]:
         "accessibility_js": flat(script("accessibility")),
         "deferred": deferred,
         "early_changes_js": flat(script("early_changes")),
+        "one_layout_js": flat(script("one_layout")),
         "inlined": inlined,
         "last_picture_js": flat(script("within", "last_picture")),
     }

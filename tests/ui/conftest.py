@@ -16,7 +16,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from playwright.sync_api import Browser, Error, JSHandle, Page, expect
+from playwright.sync_api import Browser, Error, JSHandle, Locator, Page
+from playwright.sync_api import expect as playwright_expect
 
 from app.links.url import LOOKED_AT, to_query
 from app.model.state import WEIGHED, Look, problem_with
@@ -91,13 +92,45 @@ def wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"the server did not come up: {log.read_text()[-2000:]}")
 
 
+class Expectation:
+    """What Playwright expects of something, once it is there.
+
+    Until it is, Playwright describes the whole page at each look, which takes a third of a core.
+    """
+
+    def __init__(self, actual: Locator | Page) -> None:
+        self._actual = actual
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def check(*given: Any, **options: Any) -> None:
+            waits = {key: options[key] for key in ("timeout",) if key in options}
+            if name == "to_be_visible":
+                self._actual.first.wait_for(**waits)
+            elif name == "to_have_url":
+                self._actual.wait_for_url(*given, wait_until="commit", **waits)
+            elif isinstance(self._actual, Locator) and name not in EXPECTED_OF_NOTHING:
+                self._actual.first.wait_for(state="attached", **waits)
+            getattr(playwright_expect(self._actual), name)(*given, **options)
+
+        return check
+
+
+EXPECTED_OF_NOTHING = {"to_be_hidden", "to_have_count", "not_to_be_visible"}
+"""What may be true of something that is not there."""
+
+
+def expect(actual: Locator | Page) -> Any:
+    """Of a locator or a page, what the function of this name in Playwright checks."""
+    return Expectation(actual)
+
+
 def watch(page: Page) -> list[str]:
     """What goes wrong in the browser from now on; a request that leaves the machine is wrong."""
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
     page.on("request", lambda r: wrong.append(r.url) if outside(r.url) else None)
-    expect.set_options(timeout=PATIENCE_MS)
+    playwright_expect.set_options(timeout=PATIENCE_MS)
     page.set_default_timeout(PATIENCE_MS)
     return wrong
 

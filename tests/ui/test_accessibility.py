@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from tests.ui.axe import needs_axe, violations
-from tests.ui.conftest import SMALL, WHITE, SharedPage, comes_true
+from tests.ui.conftest import SMALL, WHITE, SharedPage, comes_true, expect
 
 FOCUSED = """() => {
   let at = document.activeElement;

@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 
 from planners.core.units import format_bytes, parse_size
 from tests.ui.conftest import (
@@ -21,6 +21,7 @@ from tests.ui.conftest import (
     Go,
     SharedPage,
     comes_true,
+    expect,
     is_planned,
     models,
 )
@@ -75,6 +76,29 @@ CHANGED_EARLY = """async () => {
 }"""
 """Changes each property of each kind of widget on the page between when its view is made and when
 it is drawn: how many, and what is thrown."""
+
+
+LAYOUTS = """() => {
+  const [page] = Bokeh.documents;
+  const inner = (view) => (view.child_views ?? []).flatMap((child) => [child, ...inner(child)]);
+  const root = [...Bokeh.index.roots].find((view) => inner(view).length > 5);
+  const { update_layout } = root;
+  let count = 0;
+  root.update_layout = function () { count += 1; update_layout.call(this); };
+  const change = (attr, value) => page.apply_json_patch({ events: inner(root).slice(0, 5).map(
+    (view) => ({ kind: 'ModelChanged', model: { id: view.model.id }, attr, new: value })) });
+  const before = inner(root).slice(0, 5).map((view) => view.model.margin);
+  change('margin', 7);
+  const of_one = count;
+  inner(root).slice(0, 5).forEach((view, i) => { view.model.margin = before[i]; });
+  root.update_layout = update_layout;
+  return [of_one, count - of_one];
+}"""
+"""How often the page is laid out for five changes that come in a message, and for five alone."""
+
+
+def test_changes_of_one_message_are_one_layout(go: Go) -> None:
+    assert go(SMALL).evaluate(LAYOUTS) == [1, 5]
 
 
 def test_a_change_before_a_widget_is_drawn_stops_no_message(shared_page: SharedPage) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 
 from tests.ui.conftest import (
     BANDS,
@@ -23,6 +23,7 @@ from tests.ui.conftest import (
     Go,
     SharedPage,
     comes_true,
+    expect,
     is_planned,
     models,
     over_models,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.ui.conftest import DEAF, DROP_FILE, HEARS, SMALL, Go, is_on_screen
+from tests.ui.conftest import DEAF, DROP_FILE, HEARS, SMALL, Go, expect, is_on_screen
 
 
 def test_a_file_that_is_chosen_while_another_arrives_is_read_to_its_end(go: Go) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from tests.ui.conftest import BANDS as CURSORS
-from tests.ui.conftest import Go, comes_true, models, over_models
+from tests.ui.conftest import Go, comes_true, expect, models, over_models
 
 FUSED = "?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB"
 TABS = "all.find(m => m.type === 'ColumnDataSource' && m.data.room)"

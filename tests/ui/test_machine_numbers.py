@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
-
-from tests.ui.conftest import SMALL, Go
+from tests.ui.conftest import SMALL, Go, expect
 
 
 def test_numbers_of_the_machine_are_changed_and_come_back(go: Go) -> None:

@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
+from playwright.sync_api import expect as playwright_expect
 
 import planners as sp
 from app import explore
 from planners.plots.still import StillRenderer
-from tests.ui.conftest import OPEN_SIDEBAR, PATIENCE_MS
+from tests.ui.conftest import OPEN_SIDEBAR, PATIENCE_MS, expect
 
 BODY = '<!doctype html><meta charset="utf-8"><body data-jp-theme-light="{light}">{html}</body>'
 
@@ -57,7 +58,7 @@ def test_cursor_hover_and_selection_of_a_plan(
 def test_the_explorer_of_a_cell_follows_and_its_plan_goes_on(page: Page, plan: sp.Plan) -> None:
     inline = explore(plan)
     page.set_default_timeout(PATIENCE_MS)
-    expect.set_options(timeout=PATIENCE_MS)
+    playwright_expect.set_options(timeout=PATIENCE_MS)
     page.goto(inline.address)
     page.locator(".cards .card").first.wait_for()
     assert inline.plan.budget_bytes == plan.budget_bytes

@@ -12,10 +12,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from app.jobs.handlers.code import has_generator
-from tests.ui.conftest import Go, comes_true, models, over_models
+from tests.ui.conftest import Go, comes_true, expect, models, over_models
 
 POOL = "?v=1&model=mcunet_in0&planner=overlap&machine=stm32f746"
 BARS = "all.find(m => m.type === 'ColumnDataSource' && m.data.run && m.data.hatch.length)"

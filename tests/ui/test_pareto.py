@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
-
-from tests.ui.conftest import Go
+from tests.ui.conftest import Go, expect
 
 SMALL = "?v=1&model=mcunet_vww1&input_shape=1x3x64x64&planner=fusion&budget=24+KiB"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.ui.conftest import VIT, Go
+from tests.ui.conftest import VIT, Go, expect
 
 
 def choose(page: Page, name: str, label: str) -> None:

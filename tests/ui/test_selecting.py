@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.ui.conftest import SMALL, Go, comes_true
+from tests.ui.conftest import SMALL, Go, comes_true, expect
 
 HOLD = """if (!window.release) {
 window.held = false;

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 
 import planners as sp
 from app.outputs.standalone import write_html
-from tests.ui.conftest import VIT, Go, watch
+from tests.ui.conftest import VIT, Go, expect, watch
 
 MODELS = (
     "const t = JSON.parse(document.getElementById('spillway-data').textContent);"

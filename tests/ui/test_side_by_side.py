@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
-
-from tests.ui.conftest import VIT, Go
+from tests.ui.conftest import VIT, Go, expect
 
 
 def test_two_plans_are_compared_in_table_graph_and_views(go: Go) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 
 import planners as sp
 from app.outputs.site.cells import SiteAsked
@@ -24,7 +24,7 @@ from app.outputs.site.write import write_site
 from planners.assignments import assignment, solution
 from tests.app.outputs.test_site import network
 from tests.ui.axe import needs_axe, violations
-from tests.ui.conftest import watch
+from tests.ui.conftest import expect, watch
 
 PLANNERS = ("cosma", "cosma:schedule=mpmf")
 

@@ -11,9 +11,9 @@ import re
 from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.ui.conftest import PATIENCE_MS, Go, comes_true, models
+from tests.ui.conftest import PATIENCE_MS, Go, comes_true, expect, models
 
 STREAM = "?v=1&model=yolov4&bytes_per_element=4&planner=streaming&machine=jetson_xavier_980pro"
 SOURCE = "all.find(m => m.type === 'ColumnDataSource' && m.data.{} && m.data.{}.length)"

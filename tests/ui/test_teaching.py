@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.ui.conftest import VIT, Go, SharedPage, comes_true, over_models
+from tests.ui.conftest import VIT, Go, SharedPage, comes_true, expect, over_models
 
 
 def step(page: Page) -> int:

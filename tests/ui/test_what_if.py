@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.ui.conftest import VIT, Go, comes_true
+from tests.ui.conftest import VIT, Go, comes_true, expect
 
 BRANCHED = '?v=1&model=googlenet&budget=MP&wishes=["conv2d_7 before conv2d_3"]'
 PLACE = """([tensor, nth]) => {

@@ -10,9 +10,17 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser
 
-from tests.ui.conftest import DROP_FILE, OPEN_SIDEBAR, SMALL, Server, SharedPage, is_on_screen
+from tests.ui.conftest import (
+    DROP_FILE,
+    OPEN_SIDEBAR,
+    SMALL,
+    Server,
+    SharedPage,
+    expect,
+    is_on_screen,
+)
 
 CFG = b"""[net]
 height=16

@@ -1,0 +1,26 @@
+// For each property that has to do with layout Bokeh lays out the whole page, and paints all of its
+// figures, at once. Of those that come in one message, once is enough, when all of them are there.
+document.addEventListener('DOMContentLoaded', () => {
+  const named = (view, name) => view.__name__ === name ? view : named(Object.getPrototypeOf(view), name);
+  const LayoutView = named(Bokeh.Models.get('Select').prototype.default_view, 'LayoutDOMView');
+  const { Document } = Bokeh.require('document');
+  const { invalidate_layout } = LayoutView.prototype;
+  const { apply_json_patch } = Document.prototype;
+  let roots = null;  // to be laid out once the message is over; null while there is none
+  LayoutView.prototype.invalidate_layout = function () {
+    if (roots === null) { invalidate_layout.call(this); return; }
+    let root = this;
+    while (root.parent instanceof LayoutView) root = root.parent;
+    roots.add(root);
+  };
+  Document.prototype.apply_json_patch = function (...message) {
+    if (roots !== null) { apply_json_patch.apply(this, message); return; }
+    const laid = roots = new Set();
+    try {
+      apply_json_patch.apply(this, message);
+    } finally {
+      roots = null;
+      for (const root of laid) root.invalidate_layout();
+    }
+  };
+});
