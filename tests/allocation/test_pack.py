@@ -110,7 +110,7 @@ def test_a_network_is_packed(boxes: int) -> None:
     check_packing(lifetimes, packing.offsets, 1 << 10)
 
 
-@settings(max_examples=cases(400))
+@settings(max_examples=cases(150, 1600))
 @given(questions(), st.booleans(), st.sampled_from([0.0, 0.9]))
 def test_the_search_alone_agrees_with_trying_all_offsets(
     question: tuple[list[Lifetime], int], leftmost: bool, noise: float
@@ -127,7 +127,9 @@ def test_the_search_alone_agrees_with_trying_all_offsets(
     check_packing(solid, offsets, capacity)
 
 
-@settings(max_examples=cases(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=cases(150, 1600), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(question=questions())
 def test_the_large_ones_first_agree_with_trying_all_offsets(
     question: tuple[list[Lifetime], int], monkeypatch: pytest.MonkeyPatch
