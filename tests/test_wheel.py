@@ -109,7 +109,7 @@ def made(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plan, in its file."""
     folder = tmp_path_factory.mktemp("made")
     out = folder / "plan.json"
-    told = spillway(installed, folder, "plan", "squeezenet1_1", "--out", str(out), "--json")
+    told = spillway(installed, folder, "plan", "vmcu:S1", "--out", str(out), "--json")
     assert json.loads(told)["status"] == "optimal"
     return out
 

@@ -65,7 +65,7 @@ def compared(plan: sp.Plan, parameters: bool) -> int:
 
 @pytest.mark.parametrize("parameters", [False, True])
 def test_random_networks_written_as_loops(parameters: bool) -> None:
-    loops, seeds = 0, cases(15)
+    loops, seeds = 0, cases(5, 60)
     for seed in range(seeds):
         graph = random_maps(seed) if seed % 6 else random_net(seed, 6)[0]
         rng = random.Random(-seed)
