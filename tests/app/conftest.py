@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import planners as sp
 from app.display.displayed_plan import DisplayedPlan, show
 from app.display.wire import from_wire, to_wire
 from app.jobs.desk import Desk
@@ -28,8 +27,7 @@ from app.session.models import Models
 from app.session.session import Session
 from app.session.sweeping import sweep_budgets
 from planners.core import worker_process
-from tests.app.networks import beginning
-from tests.app.nursery import DRAWING, TRACING, Nursery
+from tests.app.nursery import DRAWING, TRACING, Nursery, draw
 from tests.ilp_here import ilp_here
 from tests.plans import kept_text, plan_of
 
@@ -95,9 +93,7 @@ def nursery() -> Iterator[Nursery]:
 @pytest.fixture(scope="session")
 def drawing() -> None:
     """What Bokeh does once in a process, where a page is drawn first, is no test's own."""
-    from app.outputs.standalone import page_html, seen_of
-
-    page_html(seen_of(sp.plan(beginning("squeezenet1_1", "conv2d_1"))))
+    draw()
 
 
 @pytest.fixture(scope="session")
