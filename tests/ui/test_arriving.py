@@ -196,11 +196,28 @@ def what_a_link_says_is_seen_and_copied(page: Page) -> None:
     expect(field).to_be_focused()
 
 
+FIELDS = """([ground, line]) => {
+  const fields = (tree) => [...tree.querySelectorAll('*')].flatMap((node) => [
+    ...(node.matches('select, input.bk-input') ? [node] : []),
+    ...(node.shadowRoot ? fields(node.shadowRoot) : [])]);
+  const styles = fields(document).map((field) => getComputedStyle(field));
+  return styles.length > 3 && styles.every((style) =>
+    style.backgroundColor === ground && style.borderTopColor === line);
+}"""
+"""Whether all fields have these colours."""
+LIGHT_FIELDS, DARK_FIELDS = (
+    ["rgb(255, 255, 255)", "rgb(16, 123, 183)"],
+    ["rgb(24, 24, 24)", "rgb(0, 102, 159)"],
+)
+
+
 def a_dark_system_has_a_dark_page_and_a_button_turns_it(page: Page) -> None:
     comes_true(page, WHITE, arg=False)
+    comes_true(page, FIELDS, arg=DARK_FIELDS)
     page.evaluate("window.loaded = 'once'")
     page.locator("#theme-button").click()
     comes_true(page, WHITE, arg=True)
+    comes_true(page, FIELDS, arg=LIGHT_FIELDS)
     assert page.evaluate("window.loaded") == "once"
     expect(page).to_have_url(re.compile("theme=default"))
     expect(page.locator("#theme-button")).to_have_attribute("aria-pressed", "false")
