@@ -306,6 +306,17 @@ def test_sizes_in_a_file_of_their_own_are_read(tmp_path: Path) -> None:
         assert "the data of 's'" in refused(made, tmp_path)
 
 
+def test_weights_of_bytes_may_be_left_behind(tmp_path: Path) -> None:
+    """A page is given the file alone; what is packed into bytes is no size."""
+    weights = {"w": np.zeros((8, 4), np.int8), "z": np.int8(0), "s": np.float32(0.5)}
+    nodes = [node("DequantizeLinear", "w s z", "v"), node("MatMul", "x v", "y")]
+    made = small(nodes=nodes, weights=weights)
+    whole = sp.from_onnx(write(made, tmp_path))
+    alone = sp.from_onnx(write(external(made, "w", location="gone"), tmp_path))
+    assert alone.operators == whole.operators
+    assert alone.tensors["w"].shape == whole.tensors["w"].shape
+
+
 def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()

@@ -188,6 +188,9 @@ def _add_constant(values: Values, file: OnnxFile, name: str, tensor: Any) -> Non
     value = Value(shape, dtype_of(tensor.data_type, name, file), tensor.data_type)
     _add(values, file, name, value)
     values.parameters.add(name)
+    is_apart = tensor.data_location == onnx.TensorProto.EXTERNAL
+    if is_apart and value.dtype in ("int8", "uint8") and value.elements > 1:
+        return  # A packed or quantised weight, no sizes: its file may be left behind.
     if value.dtype in _WHOLE and value.elements <= MOST_NUMBERS:
         values.arrays[name] = _array(tensor, value, file)
     elif value.dtype in _FRACTIONS and value.elements <= MOST_HINTS:
