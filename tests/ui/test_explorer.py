@@ -235,11 +235,11 @@ def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(shared_page: SharedP
     shows(page, "name", "vit_b_16")
     page.locator(".pareto-box").scroll_into_view_if_needed()
     expect(page.locator(".sweep button")).to_be_enabled()
-    page.locator(".sweep button").click()
-    expect(page.locator(".sweep-stop button")).to_be_visible()
+    page.locator(".sweep button").click()  # Where all is known, "Stop" is there for a moment only.
+    source = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof?.length > 1)"
+    comes_true(page, over_models(f"{source} !== undefined"))
     expect(page.locator(".sweep-stop button")).to_be_hidden()
     expect(page.locator(".sweep button")).to_be_visible()
-    source = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof?.length)"
     most = f"{source}.data.x.indexOf(Math.max(...{source}.data.x))"
     models(page, f"{source}.selected.indices = [{most}]")
     shows(page, "extra", re.compile("^0 B"))
