@@ -1,5 +1,6 @@
 // For each property that has to do with layout Bokeh lays out the whole page, and paints all of its
-// figures, at once. Of those that come in one message, once is enough, when all of them are there.
+// figures, at once. Of those that come in one message, once is enough, when all of them are there;
+// so it is of those that a script changes together: `document.laidOutOnce(act)`.
 document.addEventListener('DOMContentLoaded', () => {
   const named = (view, name) => view.__name__ === name ? view : named(Object.getPrototypeOf(view), name);
   const LayoutView = named(Bokeh.Models.get('Select').prototype.default_view, 'LayoutDOMView');
@@ -13,14 +14,17 @@ document.addEventListener('DOMContentLoaded', () => {
     while (root.parent instanceof LayoutView) root = root.parent;
     roots.add(root);
   };
-  Document.prototype.apply_json_patch = function (...message) {
-    if (roots !== null) { apply_json_patch.apply(this, message); return; }
+  document.laidOutOnce = (act) => {
+    if (roots !== null) { act(); return; }
     const laid = roots = new Set();
     try {
-      apply_json_patch.apply(this, message);
+      act();
     } finally {
       roots = null;
       for (const root of laid) root.invalidate_layout();
     }
+  };
+  Document.prototype.apply_json_patch = function (...message) {
+    document.laidOutOnce(() => apply_json_patch.apply(this, message));
   };
 });

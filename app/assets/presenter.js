@@ -17,6 +17,7 @@ function boxView(name) {
 }
 
 // ---- figures: their heights, and the sizes of their letters --------------------------------
+const once = document.laidOutOnce ?? ((act) => act());  // a notebook's page has no such thing
 const SIZES = ['major_label_text_font_size', 'axis_label_text_font_size', 'text_font_size',
   'label_text_font_size'];
 const before = new Map();  // what was, of each model that is changed
@@ -30,7 +31,7 @@ function change(model, values) {
   model.setv(now, { sync: false });
 }
 function restore() {
-  for (const [model, was] of before) model.setv(was, { sync: false });
+  once(() => { for (const [model, was] of before) model.setv(was, { sync: false }); });
   before.clear();
 }
 function lettered(figure) {
@@ -206,21 +207,23 @@ export function render({ model, view }) {
     for (const node of spoken) if (node) put(node, 0);
     const rest = window.innerHeight - top - 4 * hosts.length;
     const views = hosts.map((node) => boxView(boxes.find((name) => seen[name] === node)));
-    for (const one of views) {
-      hide(one, two);
-      for (const figure of figuresIn(one)) enlarge(figure.model, scale);
-    }
+    once(() => {
+      for (const one of views) {
+        hide(one, two);
+        for (const figure of figuresIn(one)) enlarge(figure.model, scale);
+      }
+    });
     const heads = views.map((one, i) => headOf(one, hosts[i]));
     const wants = views.map((one) => Math.max(1, seenIn(one).reduce((all, { model }) =>
       all + wanted(model), 0)));
     const sum = (values) => values.reduce((a, b) => a + b, 0);
     const free = Math.max(0, rest - sum(heads));  // what figures share, by what they want
-    hosts.forEach((node, i) => {
+    once(() => hosts.forEach((node, i) => {
       const share = Math.max(0.3, Math.min(0.7, wants[i] / sum(wants)));
       const high = hosts.length === 1 ? rest : Math.floor(heads[i] + free * share);
       put(node, high);
       fit(views[i], node, high);
-    });
+    }));
     const offer = offered(seen).join(' ');
     if (placed !== offer) { placed = offer; draw(); }
   }
