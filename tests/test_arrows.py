@@ -175,6 +175,7 @@ def imports(path: Path) -> tuple[Import, ...]:
     return (*found, *(Import(name, False) for name in by_text))
 
 
+@cache
 def modules_in_texts(path: Path) -> list[str]:
     """The modules of ours that a text of a file is the name of, alone or with a name in it."""
     texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
@@ -284,6 +285,8 @@ def test_the_reader_sees_all_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.fixture(scope="module", autouse=True)
 def all_read() -> None:
     """All sources are read once, for all tests."""
+    for path in sources("planners", "app"):
+        modules_in_texts(path)
     arrows()
 
 
@@ -302,6 +305,16 @@ def test_a_text_names_a_module_where_it_is_an_arrow_or_leads_up() -> None:
 def _texts_count(path: Path) -> bool:
     imported = {each.name for each in imports(path)}
     return imported.issuperset(modules_in_texts(path))
+
+
+def test_no_class_name_is_there_twice() -> None:
+    """Who reads a class's name knows which one it is, wherever they meet it."""
+    homes: dict[str, list[str]] = {}
+    for path in sources("planners", "app"):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(relative(path))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -164,15 +163,23 @@ def snippets_of_the_readme() -> list[str]:
     return found
 
 
-def test_the_first_snippet_in_the_readme_runs(tmp_path: Path) -> None:
-    first, _ = snippets_of_the_readme()
-    assert _printed(first, tmp_path).startswith(("optimal", "feasible"))
-    assert (tmp_path / "plan.json").exists()
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What each snippet prints, and the plan that the first one writes."""
+    folder = tmp_path_factory.mktemp("snippets")
+    first, own = snippets_of_the_readme()
+    told = {"first": _printed(first, folder), "own": _printed(own, folder)}
+    return told | {"plan": (folder / "plan.json").read_text(encoding="utf-8")}
 
 
-def test_the_planner_in_the_readme_runs(tmp_path: Path) -> None:
+def test_the_first_snippet_in_the_readme_runs(printed: dict[str, str]) -> None:
+    assert printed["first"].startswith(("optimal", "feasible"))
+    assert printed["plan"].startswith("{")
+
+
+def test_the_planner_in_the_readme_runs(printed: dict[str, str]) -> None:
+    assert float(printed["own"]) == 0
     _, own = snippets_of_the_readme()
-    assert float(_printed(own, tmp_path)) == 0
     assert len(own.strip().split("\n\n")[-1].splitlines()) == 3
 
 
@@ -188,14 +195,3 @@ def _printed(snippet: str, folder: Path) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_no_class_name_is_there_twice() -> None:
-    """Who reads a class's name knows which one it is, wherever they meet it."""
-    homes: dict[str, list[str]] = {}
-    for tree in ("planners", "app"):
-        for path in sorted((ROOT / tree).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ClassDef):
-                    homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

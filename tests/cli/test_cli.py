@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -312,7 +313,12 @@ def test_an_interrupt_asks_the_planner_to_keep_its_best() -> None:
             signal.raise_signal(signal.SIGINT)
 
 
-def test_calibrate_writes_a_machine_that_plans_use(spillway: Any, tmp_path: Path) -> None:
+def test_calibrate_writes_a_machine_that_plans_use(
+    spillway: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = import_module("planners.study.calibrate")
+    monkeypatch.setattr(measured, "COPY_BYTES", 2**22)
+    monkeypatch.setattr(measured, "MATRIX", 128)
     out = tmp_path / "machine.toml"
     found = spillway("calibrate", "--out", out, "--folder", tmp_path, "--json").json
     assert found["macs_per_s"] > 0

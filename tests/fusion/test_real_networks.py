@@ -50,17 +50,18 @@ def test_the_answer_is_that_of_pytorch(name: str, side: int, kib: int) -> None:
     assert result.max_abs_error <= 20 * own
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["alexnet", "squeezenet1_0"])
-def test_traffic_never_rises_with_the_budget(name: str) -> None:
-    """Sixty budgets from 16 KB to 2 MB, each proven; between the oracle and no fusion."""
+def test_traffic_never_rises_with_the_budget(name: str, count: int) -> None:
+    """So many budgets from 16 KB to 2 MB, each proven; between the oracle and no fusion."""
     graph = workload(name, 1)
     model = GroupModel(graph, sp.load_machine("optimus"), {"bands": 4})
-    budgets = [int(16_000 * (2_000_000 / 16_000) ** (k / 59)) for k in range(60)]
+    budgets = [int(16_000 * (2_000_000 / 16_000) ** (k / (count - 1))) for k in range(count)]
     found = sweep_partitions(model, graph, budgets, Clock(600))
     moved = [partition.objective_bytes for partition in found]
     assert moved == sorted(moved, reverse=True)
     assert {partition.status for partition in found} == {"optimal"}
-    assert len(set(moved)) > 20
+    assert len(set(moved)) > count / 3
     assert min(moved) >= compulsory_bytes(graph)
     for budget, partition in zip(budgets, found, strict=True):
         alone = [model.best(1 << i, budget) for i in range(len(graph.operators))]

@@ -230,13 +230,13 @@ def test_another_budget_is_planned_at_once_and_compared_on_the_same_axes(go: Go)
     expect(page).to_have_url(re.compile("budget=MR"))
 
 
-def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(shared_page: SharedPage) -> None:
-    page = shared_page.open(VIT)
+def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(go: Go) -> None:
+    page = go(VIT)
     shows(page, "name", "vit_b_16")
     page.locator(".pareto-box").scroll_into_view_if_needed()
     expect(page.locator(".sweep button")).to_be_enabled()
     page.locator(".sweep button").click()  # Where all is known, "Stop" is there for a moment only.
-    source = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof?.length > 1)"
+    source = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof?.length > 4)"
     comes_true(page, over_models(f"{source} !== undefined"))
     expect(page.locator(".sweep-stop button")).to_be_hidden()
     expect(page.locator(".sweep button")).to_be_visible()

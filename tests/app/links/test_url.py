@@ -322,7 +322,7 @@ def values_of(kind: type[param.Parameterized]) -> st.SearchStrategy[dict[str, ob
     return st.fixed_dictionaries({name: fitting(spec, name) for name, spec in specs.items()})
 
 
-@settings(max_examples=cases(60))
+@settings(max_examples=cases(40))
 @given(values_of(ProblemFields), values_of(Look), st.none() | values_of(ProblemFields))
 def test_all_of_a_page_comes_back(
     problem: dict[str, object], look: dict[str, object], pinned: dict[str, object] | None

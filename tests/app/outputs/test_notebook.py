@@ -132,11 +132,13 @@ def test_outputs_stay_small(planner: str, budget: str) -> None:
         assert len(thing._repr_mimebundle_()["text/plain"]) < 1000
 
 
-def test_plans_of_other_planners() -> None:
+def test_a_plan_of_groups_is_shown() -> None:
     graph = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
     fused = plan_of(graph, "fusion", "64KiB")
-    page = page_of(fused)
-    assert "g0" in page.text
+    assert "g0" in page_of(fused).text
+
+
+def test_a_pool_is_shown_as_it_is_claimed() -> None:
     pool = plan_of("mcunet_vww1", "overlap", "64KB", "stm32f411")
     assert "claimed, not replayed here" in page_of(pool).text  # 36,000 instructions
     assert replayed.too_long(pool)

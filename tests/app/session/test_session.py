@@ -142,7 +142,7 @@ def test_a_planner_that_claims_what_is_not_so_is_not_believed(session: Session, 
     ("name", "line"),
     [
         ("resnet5O", "did you mean 'resnet50'"),
-        ("timm:nasnetlarge", "timm:nasnetalarge"),
+        pytest.param("timm:nasnetlarge", "timm:nasnetalarge", marks=pytest.mark.long),
         ("/etc/passwd", "no model's name"),
         ("../graph.json", "no model's name"),
     ],
