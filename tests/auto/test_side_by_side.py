@@ -151,7 +151,7 @@ def few_forms(odd_planners: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_forms", "true_clock")  # What ends the hog is a clock.
 def test_what_goes_wrong_is_told_and_costs_nothing_else() -> None:
     graph = random_graph(3, 7, largest=30)
-    asked: dict[str, Any] = {"objective": "latency", "weights": "counted", "time_limit": 12}
+    asked: dict[str, Any] = {"objective": "latency", "weights": "counted", "time_limit": 6}
     made = sp.plan(graph, "auto", 400, processes=2, **asked)
     assert row(made, "deadly").reason == "its worker died (code 3)"
     assert row(made, "hog").reason.startswith(("given up after ", "it was still at work"))
@@ -162,7 +162,8 @@ def test_what_goes_wrong_is_told_and_costs_nothing_else() -> None:
     sp.check(made)
 
 
-def test_a_stop_ends_all_and_keeps_the_best(few_forms: None) -> None:
+@pytest.mark.usefixtures("few_forms", "true_clock")  # So is what ends the hog.
+def test_a_stop_ends_all_and_keeps_the_best() -> None:
     graph = random_graph(3, 7, largest=30)
     seen: list[str] = []
 
@@ -173,7 +174,7 @@ def test_a_stop_ends_all_and_keeps_the_best(few_forms: None) -> None:
     began = time.monotonic()
     asked: dict[str, Any] = {"objective": "latency", "weights": "counted", "time_limit": 300}
     made = sp.plan(graph, "auto", 400, progress=stop_at_the_hog, processes=2, **asked)
-    assert time.monotonic() - began < 150
+    assert time.monotonic() - began < 150  # and not three hundred
     assert row(made, "hog").reason == "it was still at work at the end"
     assert any("best " in stage and " asked" in stage for stage in seen)
     assert made.details.best is not None
