@@ -95,14 +95,19 @@ LAYOUTS = """() => {
   const alone = count - of_one;
   change('margin', 7);
   document.laidOutOnce(back);
+  const together = count - of_one - alone - 1;
   root.update_layout = update_layout;
-  return [of_one, alone, count - of_one - alone - 1];
+  const sheets = () => inner(root).map((view) => view.style?.el.firstChild);
+  const now = sheets();
+  root.invalidate_layout();
+  return [of_one, alone, together, sheets().filter((text, i) => text !== now[i]).length];
 }"""
-"""How often the page is laid out for five changes: in a message, alone, and of a script's."""
+"""How often the page is laid out for five changes: in a message, alone, and of a script's. And how
+many style sheets are written anew where nothing has changed."""
 
 
 def test_changes_of_one_message_are_one_layout(go: Go) -> None:
-    assert go(SMALL).evaluate(LAYOUTS) == [1, 5, 1]
+    assert go(SMALL).evaluate(LAYOUTS) == [1, 5, 1, 0]
 
 
 def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
