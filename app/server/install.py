@@ -13,7 +13,7 @@ from app.server.guard import guard
 from app.server.headers import add_headers
 from app.server.origins import accept_loopback
 from app.server.sessions import clear_places_in_between, make_pages_in_turn
-from app.server.sockets import bound_sockets
+from app.server.sockets import bound_sockets, send_to_the_last
 
 SEVERAL = (
     "--num-procs does not work: the processes would share one port, but no sessions. Start several "
@@ -46,4 +46,5 @@ def install_guards() -> None:
     make_pages_in_turn()
     clear_places_in_between()
     bound_sockets()
+    send_to_the_last()
     collect_seldom()

@@ -1,10 +1,13 @@
-"""Web sockets: how many, who may open a session by one, and how much they may send."""
+"""Web sockets: how many, who may open a session by one, how much they may send, and that all that
+is to be sent is."""
 
 from __future__ import annotations
 
 import socket
 from typing import Any
 
+import panel.io.document as panel_documents
+from bokeh.document import Document
 from bokeh.server.tornado import BokehTornado
 from bokeh.util.token import get_session_id
 from panel.io.server import WSHandler
@@ -70,3 +73,21 @@ def bound_sockets() -> None:
     WSHandler._async_open = open_in_turn  # type: ignore[method-assign, assignment]
     WSHandler._receive = receive_bounded
     WSHandler.max_message_size = property(lambda _handler: MESSAGE.value)
+
+
+def send_to_the_last() -> None:
+    """Have Panel send what it is asked for at the moment when it has sent all that was there, which
+    would otherwise wait for the next change of the page: of a plan's last there is none."""
+    sent: Any = panel_documents._dispatch_msgs
+    if sent.__name__ == "send_until_none_is_left":
+        return
+
+    async def send_until_none_is_left(document: Document) -> None:
+        await sent(document)
+        while document in panel_documents._WRITE_MSGS and (
+            document not in panel_documents._WRITE_BLOCK
+        ):
+            panel_documents._WRITE_BLOCK[document] = True
+            await sent(document)
+
+    panel_documents._dispatch_msgs = send_until_none_is_left

@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -197,6 +198,15 @@ class SharedPage:
         except Error as error:
             return str(error)
 
+    def words_after_a_step(self) -> str:
+        """The same once the cursor has moved: what the server held back may come with that."""
+        if self._page:
+            with suppress(Error):
+                self._page.keyboard.press("Escape")
+                self._page.keyboard.press("ArrowRight")
+                self._page.wait_for_timeout(2000)
+        return self.words()
+
     def go(self, link: str, *, planned: bool = True) -> Page:
         """Drop a link on the page, which looks as one that nobody has touched.
 
@@ -288,6 +298,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         if isinstance(shared, SharedPage):
             report.sections.append(("Wrong in the browser", "\n".join(shared.wrong)))
             report.sections.append(("On the page", shared.words()))
+            report.sections.append(("After a step", shared.words_after_a_step()))
             shared.close()
     return report
 
