@@ -14,6 +14,7 @@ from app.model.state import group_selection, operator_selection, run_selection, 
 from app.model.units import seconds_text
 from app.session.models import Models
 from planners.core.units import format_bytes
+from planners.core.weights import COUNTED
 
 NETWORK: Mapping[str, Any] = {
     "model": "mcunet_in2",
@@ -23,6 +24,7 @@ NETWORK: Mapping[str, Any] = {
 }
 PLANS: Mapping[str, Mapping[str, Any]] = {
     "spills": {},
+    "waits": {"weights": COUNTED},
     "fused": {"planner": GROUPS.planner, "budget": "48 KiB"},
     "pool": {"planner": POOL.planner},
     "streamed": {"planner": STREAM.planner, "budget": "256 KiB", "machine": "stm32f746"},
@@ -181,7 +183,8 @@ def _time(models: Models) -> str:
     shown = _shown(models)
     item = _stall(shown)
     waited = sum(i.stall_s for i in shown.trace.intervals if i.engine == "compute")
-    text = f"When each engine works: {seconds_text(shown.trace.makespan_s)} in all."
+    lasts = seconds_text(shown.trace.makespan_s)
+    text = f"When each engine works, here with weights that are loaded too: {lasts} in all."
     if item is None:
         return f"{text} The arithmetic never waits."
     return (
@@ -344,7 +347,7 @@ STOPS: tuple[Stop, ...] = (
     Stop("The budget", "spills", ("budget-typed",), _at_start, _budget),
     Stop("A spill and its retrieval", "spills", ("address-map",), _to_spill, _spilled),
     Stop("Occupancy and its peak", "spills", ("occupancy",), _to_peak, _peak),
-    Stop("The timeline and a stall", "spills", ("lanes",), _to_stall, _time),
+    Stop("The timeline and a stall", "waits", ("lanes",), _to_stall, _time),
     Stop("Fused groups", "fused", ("graph-box",), _to_group, _groups),
     Stop("The circular pool", "pool", ("pool",), _to_run, _pool),
     Stop("Parameters through a ring", "streamed", ("address-map",), _to_ring, _ring),
