@@ -11,7 +11,7 @@ from app.jobs.protocol import Request
 from app.model.options import weights_in
 from app.model.upload_store import PLANS, path_of
 
-TYPE_SHAPE = "type it into the field Input shape, such as 1x3x224x224"
+TYPE_SHAPE = "type it into the field Input shape, as 1x3x224x224 or by names as batch=1, length=16"
 
 
 def run_check(desk: Desk, request: Request) -> None:
