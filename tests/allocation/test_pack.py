@@ -89,6 +89,13 @@ def test_a_cut_rectangle_is_put_together_again(boxes: int, seed: int) -> None:
     assert packing.extent_bytes == load_lower_bound(lifetimes) == 1 << 12
 
 
+def test_what_is_placed_once_it_was_promoted_fits() -> None:
+    lifetimes = cut_rectangle(16)
+    found = pack(lifetimes, 1 << 12, time_limit_s=600)
+    assert (found.status, found.solver) == ("packed", "promotion")
+    check_packing(lifetimes, found.offsets, 1 << 12)
+
+
 def test_room_to_spare_makes_it_no_harder() -> None:
     lifetimes = cut_rectangle(150, seed=1)
     packing = pack(lifetimes, 4300)
