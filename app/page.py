@@ -9,7 +9,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import cache
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 import panel as pn
 from bokeh.util.warnings import BokehUserWarning
@@ -118,7 +118,8 @@ are other groups. Drag the budget: the groups follow at once, the program when y
 
 # It would fetch Open Sans, but nothing may leave the machine; and 889 KB of script, which compute
 # other colours than `tokens.css` has, from no accent of ours.
-Fast._resources.update(font={}, js_modules={})
+RESOURCES = cast("dict[str, Any]", Fast._resources)
+RESOURCES.update(font={}, js_modules={})
 
 
 class Shell(pn.template.FastListTemplate):
