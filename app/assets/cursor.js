@@ -190,6 +190,7 @@ export function render({ model, view }) {
       waiting = waiting.filter(({ at }) => at > late);
     }
     show(first);
+    if (first) take();  // it may have gone on since these were written
     attend();
     setTimeout(ask, PAUSE_MS);
     if (first) setTimeout(want, PAUSE_MS);

@@ -117,6 +117,26 @@ def the_cursor_moves_while_the_server_hears_nothing(page: Page) -> None:
     expect(page).to_have_url(re.compile(f"step={start + 19}(&|$)"))
 
 
+PLAN_AND_STEP = """async () => {
+  const { data } = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.pages?.byteLength);
+  const through = (bytes, stream) => new Response(new Blob([bytes]).stream().pipeThrough(stream));
+  await new Promise((done) => setTimeout(done, 1000));
+  const pages = await through(data.pages, new DecompressionStream('gzip')).json();
+  const other = JSON.stringify({ ...pages, plan: pages.plan + 1e6, step: pages.first });
+  const bytes = await through(other, new CompressionStream('gzip')).arrayBuffer();
+  data.setv({ pages: bytes, step: pages.first + 2 }, { sync: false });
+  await new Promise((done) => setTimeout(done, 1000));
+  return [pages.first + 2, Bokeh.documents[0].get_model_by_name('cursor-slider').value];
+}"""
+"""A plan whose cursor has gone on since it was sent, in one message: where it is, and is shown."""
+
+
+def test_a_plan_whose_cursor_has_gone_on_is_shown_there(go: Go, shared_page: SharedPage) -> None:
+    step, shown = go(SMALL).evaluate(PLAN_AND_STEP)
+    assert shown == step
+    shared_page.close()  # The server has no such plan.
+
+
 def a_tap_on_the_address_map_selects_and_moves_the_cursor(page: Page) -> None:
     start = step(page)
     box = page.locator(".memory .bk-Canvas").first.bounding_box()
