@@ -9,7 +9,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import cache
 from html import escape
-from typing import Any, cast
+from typing import Any
 
 import panel as pn
 from bokeh.util.warnings import BokehUserWarning
@@ -118,8 +118,7 @@ are other groups. Drag the budget: the groups follow at once, the program when y
 
 # It would fetch Open Sans, but nothing may leave the machine; and 889 KB of script, which compute
 # other colours than `tokens.css` has, from no accent of ours.
-RESOURCES = cast("dict[str, Any]", Fast._resources)
-RESOURCES.update(font={}, js_modules={})
+Fast._resources["font"], Fast._resources["js_modules"] = {}, {}
 
 
 class Shell(pn.template.FastListTemplate):
