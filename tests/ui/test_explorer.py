@@ -118,7 +118,8 @@ def the_cursor_moves_while_the_server_hears_nothing(page: Page) -> None:
 
 
 PLAN_AND_STEP = """async () => {
-  const { data } = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.pages?.byteLength);
+  const all = [...Bokeh.documents[0]._all_models.values()];
+  const { data } = all.find((model) => model.data?.pages?.byteLength);
   const through = (bytes, stream) => new Response(new Blob([bytes]).stream().pipeThrough(stream));
   await new Promise((done) => setTimeout(done, 1000));
   const pages = await through(data.pages, new DecompressionStream('gzip')).json();
