@@ -306,11 +306,15 @@ def test_sizes_in_a_file_of_their_own_are_read(tmp_path: Path) -> None:
         assert "the data of 's'" in refused(made, tmp_path)
 
 
-def test_weights_of_bytes_may_be_left_behind(tmp_path: Path) -> None:
-    """A page is given the file alone; what is packed into bytes is no size."""
-    weights = {"w": np.zeros((8, 4), np.int8), "z": np.int8(0), "s": np.float32(0.5)}
+@pytest.mark.parametrize(
+    ("dtype", "columns"), [("int8", 4), ("uint8", 4), ("int16", 4), ("uint16", 4), ("int32", 32)]
+)
+def test_quantised_weights_may_be_left_behind(dtype: str, columns: int, tmp_path: Path) -> None:
+    """A page is given the file alone; these are no sizes."""
+    kind = np.dtype(dtype)
+    weights = {"w": np.zeros((8, columns), kind), "z": kind.type(0), "s": np.float32(0.5)}
     nodes = [node("DequantizeLinear", "w s z", "v"), node("MatMul", "x v", "y")]
-    made = small(nodes=nodes, weights=weights)
+    made = small(nodes=nodes, weights=weights, opset=21)
     whole = sp.from_onnx(write(made, tmp_path))
     alone = sp.from_onnx(write(external(made, "w", location="gone"), tmp_path))
     assert alone.operators == whole.operators

@@ -110,16 +110,21 @@ def check_location(tensor: Any, path: Path) -> None:
             )
 
 
+def external_file(tensor: Any, path: Path) -> Path | None:
+    """The file in which a tensor lies, None where it is not there. Raises `BadInput`."""
+    check_location(tensor, path)
+    folder = path.parent.resolve()
+    file = (folder / _external(tensor)["location"]).resolve()
+    return file if file.is_relative_to(folder) and file.is_file() else None
+
+
 def external_bytes(tensor: Any, path: Path, count: int) -> bytes:
     """The first `count` bytes of a tensor that lies in another file. Raises `BadInput`."""
-    check_location(tensor, path)
-    where = _external(tensor)
-    folder = path.parent.resolve()
-    file = (folder / where["location"]).resolve()
-    if not file.is_relative_to(folder) or not file.is_file():
+    file = external_file(tensor, path)
+    if file is None:
         raise BadInput(f"{path}: the data of {tensor.name!r:.80} is not in the model's folder")
     try:
-        offset = int(where.get("offset", "0"))
+        offset = int(_external(tensor).get("offset", "0"))
         with file.open("rb") as stream:
             stream.seek(offset)
             data = stream.read(count)

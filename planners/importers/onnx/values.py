@@ -36,6 +36,7 @@ from planners.importers.onnx.file import (
     OnnxFile,
     check_location,
     external_bytes,
+    external_file,
     label,
     reads_of,
     subgraphs,
@@ -48,11 +49,14 @@ from planners.importers.onnx.rules import Shape, learned_values, not_inferred, s
 
 MOST_NUMBERS = 2**12
 """Elements of a value beyond which it is data, not a computed size."""
+MOST_SIZES = 64
+"""Elements of whole numbers beyond which they are no shape, axes or limits, but biases or such."""
 MOST_HINTS = 32
 """Elements of a value with fractions beyond which it is no factors or limits of axes."""
 STANDARD = ("", "ai.onnx")
 _CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _WHOLE = frozenset("int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool".split())
+_NARROW = frozenset("int8 uint8 int16 uint16".split())
 _FRACTIONS = frozenset({"float16", "float32", "float64"})
 _LARGEST = 2**53
 _UNSUITED = (LookupError, ValueError, TypeError, ArithmeticError)
@@ -188,14 +192,21 @@ def _add_constant(values: Values, file: OnnxFile, name: str, tensor: Any) -> Non
     value = Value(shape, dtype_of(tensor.data_type, name, file), tensor.data_type)
     _add(values, file, name, value)
     values.parameters.add(name)
-    is_apart = tensor.data_location == onnx.TensorProto.EXTERNAL
-    if is_apart and value.dtype in ("int8", "uint8") and value.elements > 1:
-        return  # A packed or quantised weight, no sizes: its file may be left behind.
+    if tensor.data_location == onnx.TensorProto.EXTERNAL and _may_stay_unread(tensor, value, file):
+        return
     if value.dtype in _WHOLE and value.elements <= MOST_NUMBERS:
         values.arrays[name] = _array(tensor, value, file)
     elif value.dtype in _FRACTIONS and value.elements <= MOST_HINTS:
         place = values.arrays if value.elements == 1 else values.hints
         place[name] = _array(tensor, value, file)
+
+
+def _may_stay_unread(tensor: Any, value: Value, file: OnnxFile) -> bool:
+    """Whether what lies in another file is no size: quantised weights, and, where that file was
+    left behind, biases and the like."""
+    if value.dtype in _NARROW and value.elements > 1:
+        return True
+    return value.elements > MOST_SIZES and external_file(tensor, file.path) is None
 
 
 def _array(tensor: Any, value: Value, file: OnnxFile) -> Array:
