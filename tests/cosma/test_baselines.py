@@ -61,6 +61,17 @@ def test_size_order_saves_what_the_order_of_execution_costs() -> None:
     assert found["greedy"] > 0
 
 
+def test_greedy_lets_nothing_leave_in_vain() -> None:
+    """a is cheaper than b, but c (4 bytes) does not fit in its one: b alone has to leave."""
+    sizes = {"a": 1, "b": 4, "c": 4, "d": 1, "e": 1}
+    tensors = {"x": sp.Tensor("x", (3,), "input")}
+    tensors |= {name: sp.Tensor(name, (size,)) for name, size in sizes.items()}
+    wires = {"a": ("x",), "b": ("x",), "c": ("x",), "d": ("a", "c"), "e": ("d", "b")}
+    ops = tuple(sp.Operator(f"op_{made}", "any", reads, (made,)) for made, reads in wires.items())
+    graph = sp.Graph("vain", tensors, ops, ("x",), ("e",))
+    assert cost(graph, "greedy", budget=10, alignment=1) == 2 * sizes["b"]
+
+
 def test_what_was_dropped_in_vain_is_kept_again() -> None:
     """y (4 bytes) finds no gap of 29: it alone leaves in vain, then r moves and y can stay."""
     tensors = {"x": sp.Tensor("x", (1,), "input"), "w": sp.Tensor("w", (10,), "parameter")}

@@ -213,3 +213,15 @@ def test_brute_force_agrees_on_tensors_that_are_wished_for(odd: bool) -> None:
             assert best == (float("inf") if route is None else route.cost_bytes), seed
             outcomes.add(route is None)
     assert outcomes == {False, True}
+
+
+@pytest.mark.parametrize(
+    ("seed", "odd", "budget"), [(2, False, 7), (4, True, 11), (12, False, 6), (44, False, 7)]
+)
+def test_a_state_stands_for_another_only_if_it_can_be_turned_into_it(
+    seed: int, odd: bool, budget: int
+) -> None:
+    """Here what is on chip in one state only must be loaded first, or the optimum is ruled out."""
+    graph = random_graph(seed, 5)
+    model = HeldLines(graph, seed, odd)
+    assert search(graph, model, budget).least == brute_force(graph, model, budget)
