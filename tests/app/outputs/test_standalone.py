@@ -17,12 +17,16 @@ from bokeh.model.util import collect_models
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan
+from app.model.state import Look
 from app.outputs.site.reasons import reasons
 from app.outputs.standalone import PageLook, page_html, seen_of, write_html
+from app.outputs.standalone.contents import contents
 from app.outputs.standalone.dressing import recolouring
 from app.outputs.standalone.figures import Figures
 from app.outputs.standalone.page import script_json
+from app.outputs.standalone.write import STEPS
 from app.views.cursor.step_pages import steps_around
+from app.widgets.frames import state
 from app.widgets.palette import DARK, LIGHT
 from planners.core.files import is_page, plan_text_in, write_text
 from tests.app.networks import beginning
@@ -224,6 +228,19 @@ def test_pages_without_a_plan_are_refused_in_a_line() -> None:
             plan_text_in(change)
     with pytest.raises(sp.BadInput, match="more than 1000 bytes"):
         plan_text_in(whole, most_bytes=1000)
+
+
+def test_the_graph_is_left_as_the_first_of_its_scenes_has_it() -> None:
+    """A page opens with its figures as they are, however many scenes were shot of them."""
+    shown, look, figures = seen("cosma").shown, Look(expanded=[]), Figures(LIGHT)
+    figures.show(shown, look, [], {}, {})
+    data, _ = contents(shown, look, figures, {}, STEPS[0], lambda _share: None)
+    film = data["films"]["scene"]
+    first, last = ([film["states"][i][n] for i, n in enumerate(frame)] for frame in film["frames"])
+    graph = figures.dag
+    for model in (graph.x_range, graph.y_range):
+        at = film["models"].index(model.id)
+        assert state(model) == first[at] != last[at]
 
 
 def test_the_first_plan_opens_where_the_explorer_opens_it(shown: DisplayedPlan) -> None:
