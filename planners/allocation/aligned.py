@@ -50,6 +50,8 @@ def by_themselves(lifetimes: Sequence[Lifetime]) -> bool:
 
 def unit_of(lifetimes: Sequence[Lifetime]) -> int:
     """Of what every address of a packing pushed down is a multiple, and every extent."""
+    if any(item.gaps for item in lifetimes):
+        return 1
     unit = gcd(*(item.size_bytes for item in lifetimes)) or 1
     return unit if by_themselves(lifetimes) else gcd(unit, *(a.alignment for a in lifetimes))
 

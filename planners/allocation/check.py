@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planners.allocation.problem.model import Lifetime
+from planners.allocation.problem.model import Lifetime, Piece
 from planners.core.errors import InvalidPlan
 
 
@@ -16,34 +16,39 @@ def check_packing(
     O(n log n + pairs that overlap in time).
     """
     _check_names(lifetimes, offsets)
-    live: list[Lifetime] = []
-    for new in sorted(lifetimes, key=lambda item: item.lower):
-        offset = offsets[new.id]
-        if offset < 0 or offset + new.size_bytes > capacity_bytes:
-            raise InvalidPlan(
-                f"{new.id!r} of {new.size_bytes} bytes lies outside the {capacity_bytes} there are",
-                step=new.lower,
-                address=offset,
-                kind="bounds",
-            )
-        if offset % new.alignment:
-            raise InvalidPlan(
-                f"{new.id!r} lies at {offset}, no multiple of {new.alignment}",
-                step=new.lower,
-                address=offset,
-                kind="alignment",
-            )
-        live = [old for old in live if old.upper > new.lower]
-        for old in live:
-            if _overlap(offsets[old.id], old.size_bytes, offset, new.size_bytes):
+    for item in sorted(lifetimes, key=lambda item: item.lower):
+        _check_place(item, offsets[item.id], capacity_bytes)
+    held = [(piece, item) for item in lifetimes for piece in item.pieces()]
+    live: list[tuple[Piece, Lifetime]] = []
+    for new, item in sorted(held, key=lambda pair: pair[0].lower):
+        live = [pair for pair in live if pair[0].upper > new.lower]
+        for old, other in live:
+            if _overlap(offsets[other.id], old, offsets[item.id], new):
                 raise InvalidPlan(
-                    f"{new.id!r} overlaps {old.id!r} at {offsets[old.id]:#x} "
-                    f"(+{old.size_bytes} bytes)",
+                    f"{item.id!r} overlaps {other.id!r} at {offsets[other.id] + old.low:#x} "
+                    f"(+{old.high - old.low} bytes)",
                     step=new.lower,
-                    address=offset,
+                    address=offsets[item.id] + new.low,
                     kind="overlap",
                 )
-        live.append(new)
+        live.append((new, item))
+
+
+def _check_place(item: Lifetime, offset: int, capacity_bytes: int) -> None:
+    if offset < 0 or offset + item.size_bytes > capacity_bytes:
+        raise InvalidPlan(
+            f"{item.id!r} of {item.size_bytes} bytes lies outside the {capacity_bytes} there are",
+            step=item.lower,
+            address=offset,
+            kind="bounds",
+        )
+    if offset % item.alignment:
+        raise InvalidPlan(
+            f"{item.id!r} lies at {offset}, no multiple of {item.alignment}",
+            step=item.lower,
+            address=offset,
+            kind="alignment",
+        )
 
 
 def _check_names(lifetimes: Sequence[Lifetime], offsets: Mapping[str, int]) -> None:
@@ -58,5 +63,6 @@ def _check_names(lifetimes: Sequence[Lifetime], offsets: Mapping[str, int]) -> N
         )
 
 
-def _overlap(start: int, size: int, other: int, other_size: int) -> bool:
-    return max(start, other) < min(start + size, other + other_size)
+def _overlap(start: int, one: Piece, other_start: int, other: Piece) -> bool:
+    first = max(start + one.low, other_start + other.low)
+    return first < min(start + one.high, other_start + other.high)

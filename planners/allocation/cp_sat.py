@@ -39,7 +39,7 @@ def solve(
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers
     solver.parameters.max_time_in_seconds = clock.left_s
-    status = _solve_watched(solver, model, clock)
+    status = solve_watched(solver, model, clock)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return True, [int(solver.value(offset)) for offset in offsets]
     return (False, []) if status == cp_model.INFEASIBLE else (None, [])
@@ -66,7 +66,7 @@ def _build(
     return offsets
 
 
-def _solve_watched(solver: Any, model: Any, clock: Clock) -> Any:
+def solve_watched(solver: Any, model: Any, clock: Clock) -> Any:
     """Solve, while a thread polls for a stop."""
     if not clock.may_stop:
         return solver.solve(model)

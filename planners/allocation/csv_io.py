@@ -1,19 +1,25 @@
-"""Lifetimes from CSV (`id,lower,upper,size`, half-open) and their offsets back to CSV."""
+"""Lifetimes from CSV (`id,lower,upper,size`, half-open) and their offsets back to CSV.
+
+A column `gaps` is MiniMalloc's: `2-7` by spaces, half-open too, with `@low:high` behind one for the
+bytes that stay held meanwhile.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import IO, NamedTuple
 
-from planners.allocation.problem.model import Lifetime
+from planners.allocation.problem.model import Gap, Lifetime
 from planners.core.errors import BadInput
 from planners.core.files import read_bounded
 
 COLUMNS = ("id", "lower", "upper", "size")
-GAPS = "gaps"
+GAPS, HINT = "gaps", "hint"
+GAP = re.compile(r"(\d{1,18})-(\d{1,18})(?:@(\d{1,18}):(\d{1,18}))?", re.ASCII)
 _OTHER_NAMES = {"buffer": "id", "buffer_id": "id", "begin": "lower", "start": "lower"}
 """MiniMalloc's older names of columns; in its `end` is the last step, in `upper` the one after."""
 
@@ -56,16 +62,18 @@ def write_offsets(
     offsets: Mapping[str, int],
     more: Mapping[str, Sequence[object]] | None = None,
 ) -> None:
-    """Write `id,lower,upper,size,offset` in the order of `lifetimes`, and what `more` there is.
+    """Write `id,lower,upper,size[,gaps],offset` in the order of `lifetimes`, and what `more` there
+    is.
 
     `more` has a value a lifetime by column; a lifetime that has no offset has an empty cell.
     """
     writer = csv.writer(file, lineterminator="\n")
-    columns = more or {}
-    writer.writerow((*COLUMNS, "offset", *columns))
+    columns = {"offset": [offsets.get(item.id, "") for item in lifetimes], **(more or {})}
+    if any(item.gaps for item in lifetimes):
+        columns = {GAPS: [" ".join(map(_gap_text, item.gaps)) for item in lifetimes], **columns}
+    writer.writerow((*COLUMNS, *columns))
     for item, *cells in zip(lifetimes, *columns.values(), strict=True):
-        own = (item.id, item.lower, item.upper, item.size_bytes, offsets.get(item.id, ""))
-        writer.writerow((*own, *cells))
+        writer.writerow((item.id, item.lower, item.upper, item.size_bytes, *cells))
 
 
 def text_of(source: str | PathLike[str] | IO[str] | IO[bytes]) -> tuple[str, str]:
@@ -107,7 +115,8 @@ def _parse(
     header = [_OTHER_NAMES.get(name, name) for name in given_header]
     last = "end" in header
     header = ["upper" if name == "end" else name for name in header]
-    if sorted(set(header) - {*optional, GAPS}) != sorted(COLUMNS) or len(set(header)) < len(header):
+    wanted_columns = set(header) - {*optional, GAPS, HINT}
+    if sorted(wanted_columns) != sorted(COLUMNS) or len(set(header)) < len(header):
         given = ",".join(given_header)[:200] or "nothing"
         more = "".join(f"[,{column}]" for column in optional)
         wanted = ",".join(COLUMNS) + more
@@ -138,17 +147,27 @@ def _row(header: Sequence[str], row: Sequence[str], where: str, beyond: int) -> 
     numbers = {column: natural(cells[column], column, where) for column in COLUMNS[1:]}
     more = {column: cell for column, cell in cells.items() if cell and column not in COLUMNS}
     alignment = natural(more["alignment"], "alignment", where) if "alignment" in more else 1
-    if more.pop(GAPS, ""):
-        raise BadInput(
-            f"{where}: gaps within a lifetime are not packed: leave that column out, and each has "
-            "its bytes for as long as it lives, gaps included"
-        )
+    gaps = tuple(_gap(text, where, beyond) for text in more.pop(GAPS, "").split())
+    more.pop(HINT, "")  # where to try first: nothing of the question
     lower, upper, size = (numbers[column] for column in COLUMNS[1:])
     upper += beyond
     try:
-        return CsvRow(Lifetime(cells["id"], lower, upper, size, alignment), more, where)
+        return CsvRow(Lifetime(cells["id"], lower, upper, size, alignment, gaps), more, where)
     except BadInput as error:
         raise BadInput(f"{where}: {error}") from error
+
+
+def _gap(text: str, where: str, beyond: int) -> Gap:
+    found = GAP.fullmatch(text)
+    if found is None:
+        raise BadInput(f"{where}: a gap is written 2-7 or 2-7@0:16, found {text[:40]!r}")
+    lower, upper, low, high = (int(number or 0) for number in found.groups())
+    return Gap(lower, upper + beyond, low, high)
+
+
+def _gap_text(gap: Gap) -> str:
+    kept = f"@{gap.low}:{gap.high}" if gap.low < gap.high else ""
+    return f"{gap.lower}-{gap.upper}{kept}"
 
 
 def natural(cell: str, column: str, where: str) -> int:

@@ -9,6 +9,7 @@ from itertools import accumulate
 from planners.allocation import cp_sat, heuristics
 from planners.allocation.aligned import Settled, by_themselves, settle_aligned
 from planners.allocation.heuristics import Offsets, neighbours, place
+from planners.allocation.interrupted import are_interrupted, settle_interrupted
 from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.problem.model import Lifetime, Packing, live_peak
 from planners.allocation.skyline import search as skyline
@@ -213,7 +214,9 @@ def pack(
     _validate(lifetimes, capacity_bytes)
     clock = Clock(time_limit_s, should_stop=should_stop)
     solid = [item for item in lifetimes if item.size_bytes > 0]
-    if by_themselves(solid):
+    if are_interrupted(solid):
+        answer = settle_interrupted(solid, capacity_bytes, clock)
+    elif by_themselves(solid):
         answer = _settle_all(solid, capacity_bytes, clock)
     else:
         answer = settle_aligned(solid, capacity_bytes, clock, _settle_all)
@@ -221,7 +224,7 @@ def pack(
         return Packing("unknown", {}, 0, (), answer.solver, clock.elapsed_s)
     if not answer.fits:
         conflict = answer.core
-        if explain and answer.solver != "load":
+        if explain and answer.asked and answer.solver != "load":
             conflict = shrink(answer.asked, conflict, answer.capacity_bytes, clock)
         return Packing("infeasible", {}, 0, conflict, answer.solver, clock.elapsed_s)
     offsets = {item.id: answer.offsets.get(item.id, 0) for item in lifetimes}

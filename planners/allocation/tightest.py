@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from planners.allocation import heuristics
 from planners.allocation.aligned import aligned_load, by_themselves, unit_of
 from planners.allocation.arena import best_fit_arena
+from planners.allocation.interrupted import are_interrupted, least_interrupted
 from planners.allocation.portfolio import MOST_BLOCKS, pack
 from planners.allocation.problem.instance import reduce
 from planners.allocation.problem.model import Lifetime
@@ -39,6 +40,9 @@ def pack_tightest(
     Extents are multiples of what divides all sizes and alignments, so few capacities are possible.
     """
     clock = Clock(time_limit_s, progress, should_stop=should_stop)
+    if are_interrupted(lifetimes):
+        placed = least_interrupted(lifetimes, clock)
+        return Tightest(placed.offsets, placed.extent_bytes, placed.bound_bytes)
     unit = unit_of(lifetimes)
     bound = tried = aligned_load(lifetimes)
     offsets: Mapping[str, int] = best_fit_arena(lifetimes)

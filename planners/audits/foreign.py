@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
-from planners.allocation.problem.model import Lifetime
+from planners.allocation.problem.model import Gap, Lifetime
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 
@@ -21,7 +22,8 @@ class ForeignTensor:
     `memory`; None where the tool gave it no place. Its offset must be a multiple of `alignment`.
     Tensors of one `alias` are the same bytes by right. `name` is what people call it.
     `branches` are those that it is made in, each with the number of the step where they part: what
-    one branch makes is never there with what the other makes.
+    one branch makes is never there with what the other makes. What its `gaps` leave is free for
+    others meanwhile.
     """
 
     id: str
@@ -35,11 +37,17 @@ class ForeignTensor:
     name: str = ""
     branches: tuple[tuple[int, str], ...] = ()
     buffer: str = ""
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def lifetime(self) -> Lifetime:
         """For the packer. Raises `BadInput` for an empty interval."""
-        return Lifetime(self.id, self.lower, self.upper, self.size_bytes, self.alignment)
+        return Lifetime(self.id, self.lower, self.upper, self.size_bytes, self.alignment, self.gaps)
+
+    def held_in(self, step: int) -> int:
+        """Bytes that it holds in a step."""
+        pieces = self.lifetime.pieces()
+        return next((p.high - p.low for p in pieces if p.lower <= step < p.upper), 0)
 
     @property
     def stop(self) -> int:
@@ -115,6 +123,8 @@ def _joined(one: ForeignTensor, other: ForeignTensor) -> ForeignTensor:
     """Two that are the same bytes, as one. Raises `BadInput` where they lie apart."""
     if one.offset != other.offset:
         raise BadInput(f"{one.id!r:.80} and {other.id!r:.80} are the same bytes at two addresses")
+    if one.gaps or other.gaps:
+        raise BadInput(f"{one.id!r:.80} and {other.id!r:.80} are the same bytes: leave out gaps")
     return ForeignTensor(
         one.id,
         min(one.lower, other.lower),
@@ -151,10 +161,24 @@ def conflicts(tensors: Sequence[ForeignTensor], most: int = 1000) -> list[Confli
         start, stop = max(one.offset or 0, other.offset or 0), min(one.stop, other.stop)
         if start < stop and not _exclusive(one, other):
             step = max(one.lower, other.lower)
-            found.append(Conflict(one.id, other.id, step, start, stop))
+            if one.gaps or other.gaps:
+                found += islice(_of_pieces(one, other), 1)
+            else:
+                found.append(Conflict(one.id, other.id, step, start, stop))
             if len(found) == most:
                 break
     return sorted(found, key=lambda c: (c.step, c.start))
+
+
+def _of_pieces(one: ForeignTensor, other: ForeignTensor) -> Iterator[Conflict]:
+    """What pieces of two tensors share, by step."""
+    at, its = one.offset or 0, other.offset or 0
+    for a in one.lifetime.pieces():
+        for b in other.lifetime.pieces():
+            start, stop = max(at + a.low, its + b.low), min(at + a.high, its + b.high)
+            step = max(a.lower, b.lower)
+            if step < min(a.upper, b.upper) and start < stop:
+                yield Conflict(one.id, other.id, step, start, stop)
 
 
 def _exclusive(one: ForeignTensor, other: ForeignTensor) -> bool:

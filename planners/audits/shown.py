@@ -55,6 +55,11 @@ def as_plan(plan: ForeignPlan, memory: str, machine: Machine, planner: str) -> P
     tensors = [t for t in plan.inside(memory) if t.size_bytes]
     if any(t.offset is None for t in tensors) or not tensors:
         raise BadInput(f"{plan.source}: not all tensors have a place: nothing can be shown")
+    if gapped := next((t for t in tensors if t.gaps), None):
+        raise BadInput(
+            f"{plan.source}: {gapped.id!r:.60} has gaps in which others have its bytes: it cannot "
+            "be shown as a whole tensor"
+        )
     if found := conflicts(tensors, 1):
         raise BadInput(
             f"{plan.source}: {found[0].one!r:.60} and {found[0].other!r:.60} share bytes while "

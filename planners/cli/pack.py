@@ -26,7 +26,7 @@ Memories = Annotated[
 @app.command()
 def pack(
     lifetimes: Annotated[
-        Path, typer.Argument(help="CSV with id,lower,upper,size[,alignment][,touched][,offset]")
+        Path, typer.Argument(help="CSV: id,lower,upper,size[,gaps][,alignment][,touched][,offset]")
     ],
     capacity: Capacity = None,
     machine: Memories = None,

@@ -64,9 +64,3 @@ def test_minimallocs_older_names_of_columns(name: str, lower: str, upper: str, b
     """Its `end` is the last step that is in use, as its converter reads it (minimalloc 2026acb)."""
     text = f"{name},{lower},{upper},size,gaps\na,0,8,4,\n"
     assert read_lifetimes(io.StringIO(text)) == [Lifetime("a", 0, 8 + beyond, 4)]
-
-
-def test_gaps_are_refused_for_what_they_are() -> None:
-    text = "id,lower,upper,size,gaps\na,0,9,4,2-7\n"
-    with pytest.raises(BadInput, match="line 2: gaps within a lifetime are not packed"):
-        read_lifetimes(io.StringIO(text))

@@ -27,7 +27,7 @@ class BankProblem:
 
     `touched` has the bytes that are read and written of each while it lives, by id: those of its
     size where nothing is said. What is `pinned` goes to the bank of that name. Raises `BadInput`
-    for banks without bytes, or of one name, and for what is larger than each of them.
+    for banks without bytes, or of one name, and for what is larger than each of them or has gaps.
     """
 
     lifetimes: Sequence[Lifetime]
@@ -42,6 +42,8 @@ class BankProblem:
             twice = next(id for id in ids if ids.count(id) > 1)
             raise BadInput(f"two lifetimes have the id {twice!r}")
         for item in self.lifetimes:
+            if item.gaps:
+                raise BadInput(f"{item.id!r:.80} has gaps, which one memory alone can use")
             if not self.allowed(item):
                 raise BadInput(self._too_large(item))
 

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planners.core.errors import BadInput
 
 Status = Literal["packed", "infeasible", "unknown"]
 
 
+class Gap(NamedTuple):
+    """In the half-open `[lower, upper)` of a lifetime only its bytes from `low` up to `high` are
+    held; none where they are equal."""
+
+    lower: int
+    upper: int
+    low: int = 0
+    high: int = 0
+
+
+class Piece(NamedTuple):
+    """Bytes of a lifetime, from `low` up to `high` behind its offset, held in `[lower, upper)`."""
+
+    lower: int
+    upper: int
+    low: int
+    high: int
+
+
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """`size_bytes` that need one place in memory throughout the half-open `[lower, upper)`.
+    """`size_bytes` that need one place in memory throughout the half-open `[lower, upper)`, but for
+    what its `gaps` leave to others.
 
     The place is a multiple of `alignment`. Raises BadInput where the interval is empty, the size
-    negative or the alignment less than 1.
+    negative or the alignment less than 1, and for gaps that are not in order within both.
     """
 
     id: str
@@ -24,6 +44,7 @@ class Lifetime:
     upper: int
     size_bytes: int
     alignment: int = 1
+    gaps: tuple[Gap, ...] = ()
 
     def __post_init__(self) -> None:
         if self.upper <= self.lower:
@@ -32,6 +53,31 @@ class Lifetime:
             raise BadInput(f"lifetime {self.id!r}: size {self.size_bytes} is negative")
         if self.alignment < 1:
             raise BadInput(f"lifetime {self.id!r}: alignment {self.alignment} is less than 1")
+        end = self.lower
+        for gap in self.gaps:
+            if not end <= gap.lower < gap.upper <= self.upper:
+                raise BadInput(
+                    f"lifetime {self.id!r}: gaps must lie within [{self.lower}, {self.upper}), one "
+                    f"after another, found [{gap.lower}, {gap.upper})"
+                )
+            if not 0 <= gap.low <= gap.high <= self.size_bytes:
+                raise BadInput(
+                    f"lifetime {self.id!r}: what a gap leaves held must lie within its "
+                    f"{self.size_bytes} bytes, found {gap.low}:{gap.high}"
+                )
+            end = gap.upper
+
+    def pieces(self) -> Iterator[Piece]:
+        """What is held, in time order; nothing of no bytes or no time."""
+        end = self.lower
+        for gap in self.gaps:
+            if end < gap.lower and self.size_bytes:
+                yield Piece(end, gap.lower, 0, self.size_bytes)
+            if gap.low < gap.high:
+                yield Piece(*gap)
+            end = gap.upper
+        if end < self.upper and self.size_bytes:
+            yield Piece(end, self.upper, 0, self.size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +101,10 @@ def live_peak(lifetimes: Sequence[Lifetime]) -> tuple[int, int]:
     """The most bytes live at once, and the first time at which they are; (0, 0) for none."""
     change: dict[int, int] = {}
     for lifetime in lifetimes:
-        change[lifetime.lower] = change.get(lifetime.lower, 0) + lifetime.size_bytes
-        change[lifetime.upper] = change.get(lifetime.upper, 0) - lifetime.size_bytes
+        for piece in lifetime.pieces():
+            held = piece.high - piece.low
+            change[piece.lower] = change.get(piece.lower, 0) + held
+            change[piece.upper] = change.get(piece.upper, 0) - held
     live = peak = peak_time = 0
     for time in sorted(change):
         live += change[time]

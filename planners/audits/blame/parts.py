@@ -92,10 +92,10 @@ def parts_of_memory(plan: ForeignPlan, found: MemoryAudit) -> tuple[PeakPart, ..
             "scratch" if t.id.startswith(SCRATCH_SIGN) else "activations",
             t.name or t.id,
             "",
-            t.size_bytes,
+            held,
         )
         for t in plan.inside(found.memory)
-        if t.lower <= found.worst_step < t.upper and t.size_bytes
+        if (held := t.held_in(found.worst_step))
     ]
     return _with_padding(parts, found.judged_bytes)
 

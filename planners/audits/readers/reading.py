@@ -15,7 +15,7 @@ from planners.audits.readers.vela import read_vela
 from planners.audits.readers.xla import BESIDE, FILE, dump_in, read_xla
 from planners.core.errors import BadInput
 
-# ---- Any tool's allocation as CSV: `id,lower,upper,size[,offset][,alignment][,memory][,alias]` ---
+# ---- Any tool's allocation as CSV: `id,lower,upper,size`, and what of `MORE` and `gaps` there is -
 # Lifetimes are half-open, as MiniMalloc's; a cell that may be left out may be empty too.
 
 TOOL = "CSV"
@@ -40,6 +40,7 @@ def _tensor(row: CsvRow) -> ForeignTensor:
         item.alignment,
         cells.get("memory", ""),
         cells.get("alias", ""),
+        gaps=item.gaps,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -198,7 +198,7 @@ def blamed(tensors: Sequence[ForeignTensor], limit_bytes: int) -> tuple[BlamedTe
             t.id,
             t.size_bytes,
             t.stop,
-            max(loads[bisect_left(times, t.lower) : bisect_left(times, t.upper)]),
+            max(loads[max(0, bisect_right(times, t.lower) - 1) : bisect_left(times, t.upper)]),
         )
         for t in sorted(high, key=lambda t: (-t.stop, -t.size_bytes))
     )
@@ -208,16 +208,18 @@ def _loads(tensors: Sequence[ForeignTensor]) -> tuple[list[int], list[int]]:
     """The steps at which tensors begin or end, and the bytes live from each on."""
     change: dict[int, int] = {}
     for tensor in tensors:
-        change[tensor.lower] = change.get(tensor.lower, 0) + tensor.size_bytes
-        change[tensor.upper] = change.get(tensor.upper, 0) - tensor.size_bytes
+        for piece in tensor.lifetime.pieces():
+            held = piece.high - piece.low
+            change[piece.lower] = change.get(piece.lower, 0) + held
+            change[piece.upper] = change.get(piece.upper, 0) - held
     times = sorted(change)
     return times, list(accumulate(change[time] for time in times))
 
 
 def _live_at(tensors: Sequence[ForeignTensor], step: int) -> tuple[str, ...]:
     """Those live in a step, the largest first."""
-    live = [t for t in tensors if t.lower <= step < t.upper and t.size_bytes]
-    return tuple(t.id for t in sorted(live, key=lambda t: -t.size_bytes))
+    live = [t for t in tensors if t.held_in(step)]
+    return tuple(t.id for t in sorted(live, key=lambda t: -t.held_in(step)))
 
 
 def _what_does_not_fit(
