@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planners.allocation.problem.model import Lifetime, Piece
+from planners.allocation.problem.model import Lifetime, HeldPart
 from planners.core.errors import InvalidPlan
 
 
@@ -18,8 +18,8 @@ def check_packing(
     _check_names(lifetimes, offsets)
     for item in sorted(lifetimes, key=lambda item: item.lower):
         _check_place(item, offsets[item.id], capacity_bytes)
-    held = [(piece, item) for item in lifetimes for piece in item.pieces()]
-    live: list[tuple[Piece, Lifetime]] = []
+    held = [(piece, item) for item in lifetimes for piece in item.held_parts()]
+    live: list[tuple[HeldPart, Lifetime]] = []
     for new, item in sorted(held, key=lambda pair: pair[0].lower):
         live = [pair for pair in live if pair[0].upper > new.lower]
         for old, other in live:
@@ -63,6 +63,6 @@ def _check_names(lifetimes: Sequence[Lifetime], offsets: Mapping[str, int]) -> N
         )
 
 
-def _overlap(start: int, one: Piece, other_start: int, other: Piece) -> bool:
+def _overlap(start: int, one: HeldPart, other_start: int, other: HeldPart) -> bool:
     first = max(start + one.low, other_start + other.low)
     return first < min(start + one.high, other_start + other.high)

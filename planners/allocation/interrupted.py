@@ -1,6 +1,6 @@
 """Lifetimes with gaps, in which others may have their bytes: offsets, and a proven bound.
 
-Two lifetimes forbid differences of their offsets: any two pieces of them that share time forbid an
+Two lifetimes forbid differences of their offsets: any two parts of them that share time forbid an
 open interval, and what these intervals leave between them is allowed. Pushed down, each offset is
 0 or at the end of such an interval, rounded up to its alignment.
 
@@ -35,7 +35,7 @@ def are_interrupted(lifetimes: Iterable[Lifetime]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedWithGaps:
     """Offsets in bytes by id, the highest address in use, a proven bound, and what found them."""
 
     offsets: Mapping[str, int]
@@ -46,7 +46,7 @@ class Placed:
 
 def least_interrupted(
     lifetimes: Sequence[Lifetime], clock: Clock, capacity_bytes: int | None = None
-) -> Placed:
+) -> PlacedWithGaps:
     """The least extent found; of a capacity only whether it is enough, with its bound above it
     where it is proven not to be."""
     groups = split_in_time([item for item in lifetimes if item.size_bytes])
@@ -55,14 +55,14 @@ def least_interrupted(
     for number, group in enumerate(groups):
         part = clock.part(clock.left_s / (len(groups) - number))
         if capacity_bytes is None:
-            placed = _Group(group, part, max(extent, bound)).least()
+            placed = _GappedGroup(group, part, max(extent, bound)).least()
         else:
-            placed = _Group(group, part, capacity_bytes).least(capacity_bytes)
+            placed = _GappedGroup(group, part, capacity_bytes).least(capacity_bytes)
         offsets |= placed.offsets
         extent, bound = max(extent, placed.extent_bytes), max(bound, placed.bound_bytes)
         solver = max(solver, placed.solver, key=("order", "cp-sat").index)
         clock.report("packing", extent, min(bound, extent))
-    return Placed(offsets, extent, min(bound, extent), solver)
+    return PlacedWithGaps(offsets, extent, min(bound, extent), solver)
 
 
 def settle_interrupted(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock) -> Settled:
@@ -72,7 +72,7 @@ def settle_interrupted(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock
             return Settled(False, "load", {}, (item.id,))
     peak, time = live_peak(lifetimes)
     if peak > capacity_bytes:
-        held = [t for t in lifetimes if any(p.lower <= time < p.upper for p in t.pieces())]
+        held = [t for t in lifetimes if any(p.lower <= time < p.upper for p in t.held_parts())]
         return Settled(False, "load", {}, tuple(item.id for item in held))
     placed = least_interrupted(lifetimes, clock, capacity_bytes)
     if placed.extent_bytes <= capacity_bytes:
@@ -87,8 +87,8 @@ Interval = tuple[int, int]
 def forbidden(one: Lifetime, other: Lifetime) -> list[Interval]:
     """Open intervals, apart and in order, in which offset of `one` − offset of `other` is not."""
     found: list[Interval] = []
-    for mine in one.pieces():
-        for its in other.pieces():
+    for mine in one.held_parts():
+        for its in other.held_parts():
             if mine.lower < its.upper and its.lower < mine.upper:
                 found.append((its.low - mine.high, its.high - mine.low))
     apart: list[Interval] = []
@@ -100,7 +100,7 @@ def forbidden(one: Lifetime, other: Lifetime) -> list[Interval]:
     return apart
 
 
-class _Group:
+class _GappedGroup:
     """Lifetimes of sizes above zero that time does not separate; an extent of no more than `enough`
     is as good as a smaller one."""
 
@@ -123,7 +123,7 @@ class _Group:
         self.bound = max(load_lower_bound(lifetimes), *(t.size_bytes for t in lifetimes))
         self.clock, self.floor = clock, max(enough, self.bound)
 
-    def least(self, most: int | None = None) -> Placed:
+    def least(self, most: int | None = None) -> PlacedWithGaps:
         """The least extent; where `most` is given, only whether it is no more than that."""
         extent, places = self._in_orders()
         bound, solver = self.bound, "order"
@@ -133,7 +133,7 @@ class _Group:
             extent, places, bound = self._by_cp_sat(extent, places, below)
             solver = "cp-sat"
         offsets = {item.id: at for item, at in zip(self.items, places, strict=True)}
-        return Placed(offsets, extent, min(bound, extent), solver)
+        return PlacedWithGaps(offsets, extent, min(bound, extent), solver)
 
     # ---- one after another, each as low as it can lie -----------------------------------------
 

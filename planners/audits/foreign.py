@@ -46,8 +46,8 @@ class ForeignTensor:
 
     def held_in(self, step: int) -> int:
         """Bytes that it holds in a step."""
-        pieces = self.lifetime.pieces()
-        return next((p.high - p.low for p in pieces if p.lower <= step < p.upper), 0)
+        parts = self.lifetime.held_parts()
+        return next((p.high - p.low for p in parts if p.lower <= step < p.upper), 0)
 
     @property
     def stop(self) -> int:
@@ -162,7 +162,7 @@ def conflicts(tensors: Sequence[ForeignTensor], most: int = 1000) -> list[Confli
         if start < stop and not _exclusive(one, other):
             step = max(one.lower, other.lower)
             if one.gaps or other.gaps:
-                found += islice(_of_pieces(one, other), 1)
+                found += islice(_of_parts(one, other), 1)
             else:
                 found.append(Conflict(one.id, other.id, step, start, stop))
             if len(found) == most:
@@ -170,11 +170,11 @@ def conflicts(tensors: Sequence[ForeignTensor], most: int = 1000) -> list[Confli
     return sorted(found, key=lambda c: (c.step, c.start))
 
 
-def _of_pieces(one: ForeignTensor, other: ForeignTensor) -> Iterator[Conflict]:
-    """What pieces of two tensors share, by step."""
+def _of_parts(one: ForeignTensor, other: ForeignTensor) -> Iterator[Conflict]:
+    """What parts of two tensors share, by step."""
     at, its = one.offset or 0, other.offset or 0
-    for a in one.lifetime.pieces():
-        for b in other.lifetime.pieces():
+    for a in one.lifetime.held_parts():
+        for b in other.lifetime.held_parts():
             start, stop = max(at + a.low, its + b.low), min(at + a.high, its + b.high)
             step = max(a.lower, b.lower)
             if step < min(a.upper, b.upper) and start < stop:

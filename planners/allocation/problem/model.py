@@ -21,7 +21,7 @@ class Gap(NamedTuple):
     high: int = 0
 
 
-class Piece(NamedTuple):
+class HeldPart(NamedTuple):
     """Bytes of a lifetime, from `low` up to `high` behind its offset, held in `[lower, upper)`."""
 
     lower: int
@@ -67,17 +67,17 @@ class Lifetime:
                 )
             end = gap.upper
 
-    def pieces(self) -> Iterator[Piece]:
+    def held_parts(self) -> Iterator[HeldPart]:
         """What is held, in time order; nothing of no bytes or no time."""
         end = self.lower
         for gap in self.gaps:
             if end < gap.lower and self.size_bytes:
-                yield Piece(end, gap.lower, 0, self.size_bytes)
+                yield HeldPart(end, gap.lower, 0, self.size_bytes)
             if gap.low < gap.high:
-                yield Piece(*gap)
+                yield HeldPart(*gap)
             end = gap.upper
         if end < self.upper and self.size_bytes:
-            yield Piece(end, self.upper, 0, self.size_bytes)
+            yield HeldPart(end, self.upper, 0, self.size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def live_peak(lifetimes: Sequence[Lifetime]) -> tuple[int, int]:
     """The most bytes live at once, and the first time at which they are; (0, 0) for none."""
     change: dict[int, int] = {}
     for lifetime in lifetimes:
-        for piece in lifetime.pieces():
+        for piece in lifetime.held_parts():
             held = piece.high - piece.low
             change[piece.lower] = change.get(piece.lower, 0) + held
             change[piece.upper] = change.get(piece.upper, 0) - held

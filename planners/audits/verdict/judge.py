@@ -208,7 +208,7 @@ def _loads(tensors: Sequence[ForeignTensor]) -> tuple[list[int], list[int]]:
     """The steps at which tensors begin or end, and the bytes live from each on."""
     change: dict[int, int] = {}
     for tensor in tensors:
-        for piece in tensor.lifetime.pieces():
+        for piece in tensor.lifetime.held_parts():
             held = piece.high - piece.low
             change[piece.lower] = change.get(piece.lower, 0) + held
             change[piece.upper] = change.get(piece.upper, 0) - held
