@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planners.allocation.problem.model import Lifetime, HeldPart
+from planners.allocation.problem.model import HeldPart, Lifetime
 from planners.core.errors import InvalidPlan
 
 
