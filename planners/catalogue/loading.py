@@ -227,11 +227,24 @@ def _shipped(
 
 def _is_file(name: str) -> bool:
     known = name in names.CATALOGUE or name.startswith("timm:")
-    return not known and (Path(name).suffix.lower() == ".json" or "/" in name)
+    named = Path(name).suffix.lower() == ".json" or "/" in name
+    return not known and (named or Path(name).is_file())
+
+
+PICKLED = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle")
 
 
 def _from_file(path: Path) -> Graph:
-    return Graph.from_json(read_json(path))
+    try:
+        data = read_json(path)
+    except BadInput as error:
+        if path.suffix.lower() == ".json" or not path.is_file():
+            raise
+        kinds = ".onnx, .tflite, .pt2, .cfg and graphs' .json"
+        advice = "; what Python pickled is not loaded: torch.export.save writes a .pt2"
+        pickled = advice if path.suffix.lower() in PICKLED else ""
+        raise BadInput(f"{path} is no model file: {kinds} are read{pickled}") from error
+    return Graph.from_json(data)
 
 
 def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:

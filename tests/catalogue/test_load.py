@@ -181,3 +181,20 @@ def test_build_is_random_finite_and_repeatable(name: str) -> None:
 def test_build_needs_a_catalogue_source(source: dict[str, Any]) -> None:
     with pytest.raises(SpillwayError):
         build(source)
+
+
+def test_files_of_other_kinds_are_named_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("picture.png", "weights.pth", "table.csv"):
+        Path(name).write_bytes(b"\x80\x02}q\x00.")
+        for given in (name, f"./{name}", tmp_path / name):
+            with pytest.raises(sp.BadInput, match=r"is no model file: \.onnx, \.tflite, \.pt2"):
+                sp.load(given)
+    with pytest.raises(sp.BadInput, match=r"pickled is not loaded: torch\.export\.save writes"):
+        sp.load("weights.pth")
+    Path("mobilenet_v2").write_text("no model of torchvision's")
+    assert sp.load("mobilenet_v2").name == "mobilenet_v2"
+    with pytest.raises(sp.UnknownName, match=r"unknown model 'absent\.png'"):
+        sp.load("absent.png")
