@@ -190,11 +190,11 @@ def test_files_of_other_kinds_are_named_as_that(
     for name in ("picture.png", "weights.pth", "table.csv"):
         Path(name).write_bytes(b"\x80\x02}q\x00.")
         for given in (name, f"./{name}", tmp_path / name):
-            with pytest.raises(sp.BadInput, match=r"is no model file: \.onnx, \.tflite, \.pt2"):
-                sp.load(given)
-    with pytest.raises(sp.BadInput, match=r"pickled is not loaded: torch\.export\.save writes"):
-        sp.load("weights.pth")
+            with pytest.raises(BadInput, match=r"is no model file: \.onnx, \.tflite, \.pt2"):
+                load(given)
+    with pytest.raises(BadInput, match=r"pickled is not loaded: torch\.export\.save writes"):
+        load("weights.pth")
     Path("mobilenet_v2").write_text("no model of torchvision's")
-    assert sp.load("mobilenet_v2").name == "mobilenet_v2"
-    with pytest.raises(sp.UnknownName, match=r"unknown model 'absent\.png'"):
-        sp.load("absent.png")
+    assert load("mobilenet_v2").name == "mobilenet_v2"
+    with pytest.raises(UnknownName, match=r"unknown model 'absent\.png'"):
+        load("absent.png")
