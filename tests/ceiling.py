@@ -20,7 +20,7 @@ import pytest
 
 from tests.scheduling import is_journey
 
-WARN_S, FAIL_S, JOURNEYS_S = 1.0, 3.0, 2400.0
+WARN_S, FAIL_S, JOURNEYS_S = 1.0, 2.0, 2400.0
 WORK_S = 0.05
 """What `fixed_work` takes on the machine whose seconds these are."""
 SHOWN = 10

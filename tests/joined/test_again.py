@@ -50,7 +50,7 @@ def test_the_chain_makes_the_wide_map_of_the_small_one() -> None:
 
 
 def test_a_map_that_would_be_spilled_is_made_again() -> None:
-    module, inputs, graph = squeezing()
+    _, _, graph = squeezing()
     plain, again = (
         parts_of(graph, "traffic", copies=copies).find(0, len(graph.operators), 5.0)
         for copies in (False, True)
@@ -62,6 +62,12 @@ def test_a_map_that_would_be_spilled_is_made_again() -> None:
     saved = account(graph, plain.program).traffic_bytes - least
     assert saved > graph.size_bytes(graph.operators[2].outputs[0]) // 2
 
+
+def test_a_plan_makes_a_map_again_and_computes_the_same() -> None:
+    module, inputs, graph = squeezing()
+    again = parts_of(graph, "traffic", copies=True).find(0, len(graph.operators), 5.0)
+    assert again is not None
+    least = account(graph, again.program).traffic_bytes
     plan = sp.plan(graph, "joined", BUDGET, objective="traffic", time_limit=20, **ALONE)
     assert sp.check(plan).traffic_bytes <= least
     assert any("conv2d_1, conv2d_2 run again" in s.why for s in plan.details.stretches)

@@ -13,10 +13,14 @@ from planners.overlap.emit.count import effort, instructions
 from tests.importers.few_blocks import few_blocks
 
 
-@pytest.mark.parametrize("side", [32, pytest.param(48, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("name", "side"), [("mcunet_vww1", 32), pytest.param("mcunet_in0", 48, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("objective", ["macs", "ram", "latency"])
-def test_instructions_are_known_before_they_are_written(objective: str, side: int) -> None:
-    graph = sp.load("mcunet_in0", input_shape=(1, 3, side, side))
+def test_instructions_are_known_before_they_are_written(
+    objective: str, name: str, side: int
+) -> None:
+    graph = sp.load(name, input_shape=(1, 3, side, side))
     plan = sp.plan(graph, "overlap", "MR", objective=objective)
     assert plan.details.pool is not None
     written = sum(1 for _ in plan.program.instructions)
