@@ -15,6 +15,7 @@ from app.display.stretches import stretches_of
 from app.display.wire import from_wire, to_wire
 from app.kinds.joined import JoinedKind
 from app.kinds.registry import kind_of, step_story
+from app.model.paths import ASSETS
 from app.model.state import operator_selection
 from app.outputs.standalone import page_html, seen_of
 from app.views.dag.scene import scene
@@ -125,3 +126,18 @@ def test_an_operator_that_runs_again_has_both_its_ranges_of_steps() -> None:
 @pytest.mark.usefixtures("drawing")
 def test_the_exported_page_tells_it_too() -> None:
     assert "From here to" in page_html(seen_of(shown().plan))
+
+
+def test_no_more_is_live_at_a_step_than_its_memory_has() -> None:
+    """A stretch moves tensors through within a step: what is told is held at one moment of it."""
+    passing, first = 0, json.loads((ASSETS / "initial_plan.json").read_text("utf-8"))["plan"]
+    for plan in (shown(), show(json.dumps(first))):
+        assert set(plan.memories) == {plan.plan.machine.onchip}
+        for step in range(plan.steps):
+            spans = sorted((s.start, s.stop) for stay in plan.live(step) for s in stay.spans)
+            assert all(one[1] <= other[0] for one, other in pairwise(spans))
+            held = plan.held(step, plan.live(step))
+            assert held <= plan.report.occupancy[step] <= plan.plan.budget_bytes
+            left, right = plan.sides
+            passing += int(((left <= step) & (step < right)).sum()) > len(plan.live(step))
+    assert passing
