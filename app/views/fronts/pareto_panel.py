@@ -306,6 +306,8 @@ def answer_html(
     kept = f"{escape(series(now['problem']))}, {finely(value(now, axis), of)}"
     share = 1 - value(then, axis) / (value(now, axis) or 1.0)
     if share <= 1e-9:
+        if so_far and not any(budget < p["budget_bytes"] <= budget + more for p in points):
+            return _told("", f"what {size} more buys is being planned.")
         return _told(known, f"{size} more buys no {what}: the best stays {kept}.")
     worth = ": hardly worth it" if share < HARDLY else ""
     close = axis == "latency" and not machine.tells_apart(value(now, axis), value(then, axis))

@@ -168,6 +168,8 @@ def test_the_answer_compares_the_best_plan_of_each_budget() -> None:
     assert answer() == "64 B more buys no off-chip traffic: the best stays cosma, 50 B."
     assert answer(budget=110) == answer().replace("100 B", "110 B").replace("164 B", "174 B")
     assert answer_html(points, 100, 64, "traffic", array, so_far=True).count("So far: 64 B more")
+    early = answer_html(points[::2], 100, 64, "traffic", array, so_far=True)
+    assert "What 64 B more buys is being planned." in early
     assert answer(budget=36) == "No plan is known that fits 36 B; in 100 B the best is cosma, 50 B."
     points[1] = made(164, 34)
     judged = sp.load_machine("ethos_u55_128_high_end")
