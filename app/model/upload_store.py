@@ -77,8 +77,17 @@ def kind_of(name: str, data: bytes) -> str:
         raise sp.BadInput(TWO_FILES)
     if set(COLUMNS) <= {cell.strip() for cell in text.split("\n", 1)[0].split(",")}:
         return "csv"
-    known = named or format_of_text(text)
-    return known.kind if known else "json"
+    if known := named or format_of_text(text):
+        return known.kind
+    if name.lower().endswith(".csv"):
+        columns = ",".join(COLUMNS)
+        raise sp.BadInput(
+            f"{name} has no columns that are known: an allocation has {columns}[,offset]; times of "
+            "layers have layer,kernel_s, or those of their profiler."
+        )
+    if text.lstrip()[:1] not in "{[" and not name.lower().endswith(".json"):
+        raise sp.BadInput(f"{name} is a text of no kind that is known: bring {KNOWN}.")
+    return "json"
 
 
 def folder() -> Path:

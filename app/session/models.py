@@ -17,17 +17,36 @@ OPERATORS_OF = ("model", "granularity")
 """The fields of a problem that determine its operators."""
 
 
+OWN_FIELDS = ("bytes_per_element", "granularity")
+"""What files say for themselves."""
+USUAL = {name: ProblemFields.param[name].default for name in OWN_FIELDS}
+
+
 @dataclass(frozen=True, slots=True)
 class Brought:
     """Models that a visitor uploaded, by the name under which each is chosen.
 
-    `texts` are graphs as JSON; `tokens` say under which name a file is kept, and `names` what its
-    visitor calls it.
+    `texts` are graphs as JSON; `tokens` say under which name a file is kept, `names` what its
+    visitor calls it, and `own` the fields that came with it: under no name those that were chosen
+    before for the catalogue's.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    own: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def set_aside(self, label: str, fields: Mapping[str, Any], problem: ProblemFields) -> None:
+        """Keep the fields that come with a model, and those of the catalogue's that it replaces."""
+        if problem.model not in self.own:
+            self.own[""] = {name: getattr(problem, name) for name in OWN_FIELDS}
+        self.own[label] = {name: fields[name] for name in OWN_FIELDS if name in fields}
+
+    def own_fields(self, model: str, former: str) -> Mapping[str, Any]:
+        """The fields that come with a model which is chosen after another one."""
+        if model in self.own:
+            return self.own[model]
+        return self.own.get("", USUAL) if former.endswith(UPLOADED) else {}
 
     def fields(self, model: str, token: str) -> dict[str, Any]:
         """What a worker needs to have an uploaded model; empty for others."""

@@ -111,8 +111,9 @@ class Planning(SessionPart):
         if any(getattr(problem, name) != value for name, value in fields.items()):
             self._make_room(fields)
             if "model" in fields:
-                token = self.models.brought.tokens.get(fields["model"], "")
-                fields.setdefault("upload", token)
+                brought = self.models.brought
+                fields.setdefault("upload", brought.tokens.get(fields["model"], ""))
+                fields = {**brought.own_fields(fields["model"], problem.model), **fields}
             if fields.keys() & set(OPERATORS_OF):
                 rest = without_breaks(problem.options)
                 fields = {"options": rest, "wishes": [], **fields}

@@ -111,6 +111,7 @@ class Uploads:
         fields |= {"bytes_per_element": width if width in WIDTHS else 1, "upload": token}
         if graph["granularity"] in GRANULARITIES:
             fields["granularity"] = graph["granularity"]
+        self.models.brought.set_aside(label, fields, self.models.problem)
         self.models.problem.param.update(**fields)
 
     def name_timed(self, graph: sp.Graph) -> str:
@@ -118,6 +119,8 @@ class Uploads:
         text = json.dumps(graph.to_json())
         label = self._label(graph.name, text, "")
         self.texts[label] = text
+        problem = self.models.problem
+        self.models.brought.set_aside(label, problem.values_by_name(), problem)
         return label
 
     def _label(self, name: str, text: str, token: str) -> str:
@@ -141,6 +144,7 @@ class Uploads:
             if token:
                 self.tokens[label], self.names[label] = token, name
             fields = {**fields, "model": label, "input_shape": "", "upload": token}
+            self.models.brought.set_aside(label, fields, self.models.problem)
         else:
             fields = {**fields, "upload": ""}
         self._brought = ("", "")

@@ -54,5 +54,6 @@ def run_import(desk: Desk, request: Request) -> None:
     except sp.BadInput as error:
         if "input_shape" not in str(error):
             raise
-        known = {field: request.problem[field] for field in ("granularity", "bytes_per_element")}
+        width = request.problem["bytes_per_element"] or "native"  # as a file that has a shape
+        known = {"granularity": request.problem["granularity"], "bytes_per_element": width}
         desk.result("shapeless", name=name, text="", line=f"{error}: {TYPE_SHAPE}", **known)

@@ -206,6 +206,28 @@ def test_an_onnx_file_becomes_a_model(visitor: Session, until: Any) -> None:
     assert visitor.work.shown.graph.source["input_shape"] == [[1, 3, 16, 16]]
 
 
+def test_what_a_file_says_of_its_elements_stays_with_it(visitor: Session, until: Any) -> None:
+    def chosen() -> tuple[Any, ...]:
+        problem = visitor.problem
+        return problem.model, problem.bytes_per_element, problem.granularity
+
+    visitor.change(bytes_per_element=2, granularity="aten")
+    settle(visitor, until)
+    model, own = visitor.problem.model, chosen()[1:]
+    assert "leaves 'n' (axis 0) open" in bring(visitor, until, onnx_bytes(), "net.onnx")
+    visitor.change(input_shape="1x3x16x16")
+    settle(visitor, until)
+    file = chosen()
+    assert file == ("net (uploaded)", "native", "aten")
+    visitor.change(model=model, input_shape="")
+    settle(visitor, until)
+    assert chosen() == (model, *own) == (model, 2, "aten")
+    visitor.change(model=file[0], input_shape="1x3x16x16")
+    settle(visitor, until)
+    assert chosen() == file
+    assert visitor.work.shown.graph.bytes_per_element == "native"
+
+
 def test_a_link_brings_an_upload_back_on_the_same_server(
     visitor: Session, fresh_pool: Any, until: Any
 ) -> None:
@@ -287,7 +309,9 @@ WRONG: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a pickle": ("x.pt", lambda: pickle.dumps({"a": 1}), "x.pt is a pickle, which is not read"),
     "compressed": ("x.json.gz", lambda: gzip.compress(b"{}"), "x.json.gz is compressed"),
     "noise": ("x", lambda: bytes(range(200, 256)), "x is not UTF-8"),
-    "text": ("x.txt", lambda: b"hello", "x.*is not JSON"),
+    "text": ("x.txt", lambda: b"hello", "x.txt is a text of no kind"),
+    "a script": ("x.py", lambda: b"import os", "x.py is a text of no kind"),
+    "a table": ("x.csv", lambda: b"a,b\n1,2", "x.csv has no columns that are known: an allocation"),
     "half of a graph": ("x.json", lambda: changed(lambda d: None)[:5000], "x.json is not JSON"),
     "a list": ("x.json", lambda: b"[1, 2]", "x.json is not a plan"),
     "nested": ("x.json", lambda: b"[" * 10**5, "not JSON"),
