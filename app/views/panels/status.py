@@ -11,6 +11,7 @@ import panel as pn
 
 from app.captions.notes import assumptions
 from app.model.glossary import marked
+from app.model.machines import title_of
 from app.model.units import seconds_text
 from app.session.session import Session
 from app.views.panels.solver import progress_text, spark_svg
@@ -84,8 +85,7 @@ def status_html(session: Session) -> str:
     work = session.work
     if work.shown is None:
         return ""
-    what = f"{work.shown.graph.name}, {work.shown_for.get('budget', '')}"
-    former = f'<span class="former">shown below: still {escape(what)}</span>'
+    former = f'<span class="former">shown below: still {escape(_former(session))}</span>'
     if work.planning:
         if "groups" in work.preview:
             former = '<span class="former">groups: of the new budget</span>' + former
@@ -101,6 +101,19 @@ def status_html(session: Session) -> str:
         return f'{former}<span class="rest">not what is chosen above</span>'
     said = escape(recalled_text(work.recalled)) + marked(assumptions(work.shown), REST_TERMS)
     return f'<span class="rest">{said}</span>'
+
+
+def _former(session: Session) -> str:
+    """The problem of the plan on screen, by what tells it from the chosen one."""
+    shown, asked = session.work.shown, session.work.shown_for
+    assert shown is not None
+    what = f"{shown.graph.name}, {asked.get('budget', '')}"
+    differs = {name for name in asked if asked[name] != getattr(session.problem, name, asked[name])}
+    if differs & {"model", "budget"}:
+        return what
+    if differs & {"machine", "machine_fields"}:
+        return f"{what}, on “{title_of(shown.plan.machine)}”"
+    return f"{what}, by {shown.plan.planner}" + (" as it was" if "planner" not in differs else "")
 
 
 def recalled_text(recalled: Mapping[str, Any]) -> str:

@@ -442,6 +442,11 @@ def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice
     assert "former" in explorer.cards.object
     session.back()
     assert "former" not in explorer.cards.object
+    session.problem.machine = "stm32f411"
+    assert "still vit_b_16, MR, on “A small NPU, for teaching”" in status_html(session)
+    session.back()
+    session.problem.planner = "fusion"
+    assert "still vit_b_16, MR, by cosma<" in status_html(session)
 
 
 def test_a_sentence_keeps_the_budgets_of_the_network_that_is_drawn() -> None:
