@@ -33,6 +33,8 @@ MARKS = {
     "freed": ("✕", GREY),
     "quiet": ("·", GREY),
 }
+FIRST = 8
+"""Of a tensor's stays and steps, those that are looked at for why it leaves."""
 
 
 def live_rows(shown: DisplayedPlan, step: int, unit: str) -> list[Row]:
@@ -100,11 +102,29 @@ def detail_rows(
 def _tensor_rows(shown: DisplayedPlan, name: str) -> list[Row]:
     graph = shown.graph
     about = f"{name}: {tensor_text(graph, name)}"
-    rows = [fact(about, format_bytes(graph.size_bytes(name)))]
+    rows = [fact(about, format_bytes(graph.size_bytes(name))), *_leaving_rows(shown, name)]
     for operator in selected_operators(graph, tensor_selection(name)):
         made = name in graph.operators[graph.index[operator]].outputs
         rows.append(link("made by" if made else "read by", operator, operator_selection(operator)))
     return [*rows, *tensor_facts(shown, name), *kind_of(shown).of_tensor(shown, name)]
+
+
+def _leaving_rows(shown: DisplayedPlan, name: str) -> list[Row]:
+    """Why a tensor leaves the chip, as the step says in which it first does, and why what makes it
+    runs as it does."""
+    if not shown.moved_bytes.get(name):
+        return []
+    stays = [stay for stay in shown.report.residencies if stay.tensor == name]
+    steps = {step for stay in stays[:FIRST] for step in range(stay.start_step, stay.stop_step)}
+    for step in sorted(steps)[:FIRST]:
+        for row in story_rows(shown, step):
+            if row["key"] == tensor_selection(name) and row["mark"] == MARKS["out"][0]:
+                told = {**row, "text": f"step {step + 1}: {row['text']}", "key": ""}
+                maker = shown.graph.producer.get(name)
+                made = [] if maker is None else shown.graph.operators[maker : maker + 1]
+                parts = (row for op in made for row in kind_of(shown).part_of(shown, op.name))
+                return [told, *(row for row in parts if row["text"].startswith("why: "))]
+    return []
 
 
 def _operator_rows(shown: DisplayedPlan, name: str) -> list[Row]:

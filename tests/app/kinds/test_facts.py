@@ -11,7 +11,7 @@ from app.display.displayed_plan import DisplayedPlan, show
 from app.display.names import path_of, shortened, tensor_path
 from app.kinds.facts import operator_facts, steps_text, tensor_facts, transfers, window
 from app.model.state import operator_selection, tensor_selection
-from app.views.panels.tables import detail_rows
+from app.views.panels.tables import detail_rows, story_rows
 from planners.core.program import Load, Store
 
 
@@ -78,3 +78,16 @@ def test_steps_are_counted_from_one_and_neighbours_joined() -> None:
     assert steps_text([0]) == "step 1"
     assert steps_text([0, 1, 2, 7]) == "steps 1–3, 8"
     assert steps_text(range(0, 40, 2)) == "steps 1, 3, 5, 7, 9, 11 and 14 more"
+
+
+def test_a_tensor_that_leaves_says_why_at_once() -> None:
+    graph = sp.load("resnet18", input_shape=(1, 3, 64, 64))
+    plan = sp.plan(graph, "cosma", "MR", parameters=True, schedule="default")
+    shown = show(json.dumps(plan.to_json()))
+    gone = next(name for name, moved in shown.moved_bytes.items() if moved)
+    told = detail_rows(shown, tensor_selection(gone))
+    assert told[0]["text"].startswith(f"{gone}: ")
+    when, why = told[1]["text"].split(": ", 1)
+    said = story_rows(shown, int(when.removeprefix("step ")) - 1)
+    assert why in [row["text"] for row in said if row["mark"] == "▲"]
+    assert "short of keeping" in why
