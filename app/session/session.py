@@ -96,6 +96,7 @@ class Session:
         asking = (self.pins, self.sweeps, self.live, self.coding, self.streams, *others)
         self._parts: Sequence[SessionPart] = (self.planning, *asking)
         self._linked: dict[str, Any] = {}
+        self._first: dict[str, Any] | None = None  # what the stored plan answers
 
     def _compose(self, jobs: Asks) -> None:
         """The parts with the most effects on others, and these effects."""
@@ -235,24 +236,27 @@ class Session:
 
         Without a problem it is the first.
         """
-        stored = stored_first()
         self.problem.param.update(**first_fields())
-        first = self.request()
-        self.work.shown_for = self.fields()
-        self.show(first_shown())
-        self.planning.known.keep(self.work.shown_for, stored["budgets"])
-        self.work.budgets = stored["budgets"]
+        self._first = self.request()
+        self._show_first()
         if problem:
             usual = problem_with({}).values_by_name()
             self.problem.param.update(**{**usual, **problem})
-        if self.request() == first:
-            self.sweeps.add(stored["points"])
+        if self.request() == self._first:
+            self.sweeps.add(stored_first()["points"])
         else:
             self._linked = dict(look)  # step and selection belong to the plan that is to come
             judged = look.get("judged") and self.problem.upload
             (self.uploads.judge if judged else self.plan)()
         self.look.param.update(**look)
         self.work.refused = wrong or []
+
+    def _show_first(self) -> None:
+        budgets = stored_first()["budgets"]
+        self.work.shown_for = self.fields()
+        self.show(first_shown())
+        self.planning.known.keep(self.work.shown_for, budgets)
+        self.work.budgets = budgets
 
     def go_to(self, query: str) -> None:
         """Go to what a link asks for, by its query."""
@@ -266,7 +270,10 @@ class Session:
         self.problem.param.update(**{**problem_with({}).values_by_name(), **problem})
         if self.stale:
             self._linked = dict(look)
-            self.plan()
+            if self.request() == self._first:
+                self._show_first()
+            else:
+                self.plan()
         self.look.param.update(**look)
         if self.work.pinned is not None:
             self.pins.unpin()

@@ -13,6 +13,7 @@ from app.kinds.registry import kind_of
 from app.model.paths import ASSETS
 from app.model.state import problem_with
 from app.session.initial_plan import first_picture
+from app.session.session import Session
 from tests.plans import plan_of
 
 STORED = json.loads((ASSETS / "initial_plan.json").read_text("utf-8"))
@@ -70,3 +71,15 @@ def test_a_plan_that_spills_nothing_says_so() -> None:
     plan = plan_of("squeezenet1_1", budget="MP")
     words = verdict(show(json.dumps(plan.to_json())), {}, "")
     assert "and nothing has to leave the chip, at most" in words
+
+
+def test_back_to_the_first_problem_is_its_stored_plan() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.open({}, {})
+    first, points = session.work.shown, list(session.work.points)
+    session.problem.model = "resnet18"
+    session.work.shown_for = session.fields()
+    session.go_to("?v=3")
+    assert not session.stale
+    assert session.work.shown is first
+    assert session.work.points == points
