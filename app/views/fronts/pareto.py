@@ -51,6 +51,15 @@ LOOKS = (
     (SKY, "hex", "⬢"),
     (GREY, "star", "★"),
     (YELLOW, "square_pin", "✦"),
+    # A sweep beside a stored front has more than eight: the same colours in other shapes.
+    (BLUE, "diamond", "◆"),
+    (ORANGE, "triangle", "▲"),
+    (GREEN, "square", "■"),
+    (PURPLE, "circle", "●"),
+    (VERMILLION, "star", "★"),
+    (SKY, "inverted_triangle", "▼"),
+    (GREY, "square_pin", "✦"),
+    (YELLOW, "hex", "⬢"),
 )
 MARKED = ("x", "y", "fill_alpha", "line_alpha", "index", "series")
 COLUMNS = (*MARKED, "budget", "peak", "traffic", "time", "energy", "proof")
@@ -81,7 +90,7 @@ class Looks:
         self._places: dict[str, int] = {}
 
     def place(self, name: str) -> int:
-        """The number of its look; the ninth has the look of the first."""
+        """The number of its look; the seventeenth has the look of the first."""
         return self._places.setdefault(name, len(self._places)) % len(LOOKS)
 
 

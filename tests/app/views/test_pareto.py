@@ -412,3 +412,22 @@ def test_a_sweep_that_is_asked_before_the_network_is_there_waits_for_it(
     assert {p["budget_bytes"] for p in session.work.points} == asked
     assert not session.work.sweeping
     session.close()
+
+
+def test_many_planners_have_each_a_look_of_their_own_and_a_name() -> None:
+    """A sweep beside a stored front: of nine the ninth had the first one's look, and no points."""
+    chart = Pareto(LIGHT, print)
+    orders = ({"schedule": "joint"}, {"schedule": "mpmf"}, {"replacement": "greedy"})
+    ways = [({**COSMA, "options": way}) for way in orders]
+    ways += [{**FUSION, "options": {"joint": joint}} for joint in (True, False)]
+    ways += [{"planner": name} for name in ("overlap", "streaming", "joined", "auto")]
+    points = [
+        made(100 + k, 50 - k, {**COSMA, "options": {}, **way})
+        for k, way in enumerate([COSMA, FUSION, *ways])
+    ]
+    names = {series(p["problem"]) for p in points}
+    assert len(names) > 8
+    chart.show(indexed_all(points), None, ("memory", "traffic"))
+    drawn = [source.data["series"] for source in chart.sources if source.data["series"]]
+    assert {name for rows in drawn for name in rows} == names
+    assert sum(bool(item.renderers) for item in chart.figure.legend[0].items) >= len(names)
