@@ -132,7 +132,14 @@ class Look(param.Parameterized):
         default="memory", objects=list(METRICS), doc="What is left and right in it."
     )
     swept = param.List(
-        default=["as chosen", "cosma", "fusion", "overlap, least latency", "streaming", "joined"],
+        default=[
+            "as chosen",
+            "cosma, least latency",
+            "fusion, least latency",
+            "overlap, least latency",
+            "streaming",
+            "joined",
+        ],
         item_type=str,
         doc="The planners that a sweep compares, by names of `app.session.sweep_lines.SWEPT`.",
     )

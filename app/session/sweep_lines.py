@@ -24,6 +24,8 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "overlap": ("overlap", {}),
     "streaming": ("streaming", {}),
     "joined": ("joined", {}),
+    "cosma, least latency": ("cosma", {"objective": "latency"}),
+    "fusion, least latency": ("fusion", {"objective": "latency"}),
     "cosma, joint order": ("cosma", {"schedule": "joint"}),
     "fusion, joint": ("fusion", {"joint": True}),
     "overlap, least latency": ("overlap", {"objective": "latency"}),
