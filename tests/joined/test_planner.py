@@ -199,9 +199,9 @@ def test_with_others_the_better_plan_is_returned(
             "energy": trace.energy_j,
         }[objective]
 
-    asked = {"objective": objective, "time_limit": 1}
+    asked = {"objective": objective, "time_limit": 4}
     own = sp.plan(graph, "joined", 5000, **asked, **ALONE)
-    worse = sp.plan(graph, "fusion", 5000, baseline="no_fusion", time_limit=1)
+    worse = sp.plan(graph, "fusion", 5000, baseline="no_fusion", time_limit=4)
     assert worth(worse) > worth(own)
     for theirs in (worse, own):
         monkeypatch.setattr(
@@ -219,15 +219,15 @@ def test_with_others_the_better_plan_is_returned(
 def test_what_cannot_be_is_said() -> None:
     graph = graph_of()
     with pytest.raises(sp.BudgetTooSmall, match="joined may do with less"):
-        sp.plan(graph, "joined", 10, time_limit=1, parameters=True)
+        sp.plan(graph, "joined", 10, time_limit=4, parameters=True)
     with pytest.raises(sp.BudgetTooSmall, match="one element of what it writes") as refused:
-        sp.plan(graph, "joined", 10, time_limit=1, **ALONE)
+        sp.plan(graph, "joined", 10, time_limit=4, **ALONE)
     need = refused.value.need_bytes
     with pytest.raises(sp.NoPlanFound, match="fused groups need that") as unknown:
-        sp.plan(graph, "joined", need - 1, time_limit=1, **ALONE)
+        sp.plan(graph, "joined", need - 1, time_limit=4, **ALONE)
     assert unknown.value.need_bytes == need
-    assert sp.plan(graph, "joined", need, time_limit=1, **ALONE).claims.extent_bytes <= need
-    plan = sp.plan(graph, "joined", 9000, time_limit=2, others=False, weights="left-out")
+    assert sp.plan(graph, "joined", need, time_limit=4, **ALONE).claims.extent_bytes <= need
+    plan = sp.plan(graph, "joined", 9000, time_limit=4, others=False, weights="left-out")
     assert "counted" in plan.notes[-1]
 
 

@@ -11,7 +11,7 @@ from planners.constraints.language import broken, parse
 from planners.core.errors import NoPlanFound
 from tests.joined.networks import graph_of, narrowing
 
-ASKED = {"objective": "latency", "weights": "counted", "time_limit": 2}
+ASKED = {"objective": "latency", "weights": "counted", "time_limit": 6}
 
 
 @pytest.mark.parametrize(
