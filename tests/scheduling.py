@@ -24,8 +24,15 @@ def is_journey(item: pytest.Item) -> bool:
 
 
 def with_journeys_first(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
-    """Journeys before the other tests, or behind these where one process runs both."""
-    return sorted(items, key=lambda item: is_journey(item) is is_alone(config))
+    """Journeys before the other tests, or behind these where one process runs both, in the order in
+    which they are written, in whatever order others are: those of a file share a page."""
+
+    def place(item: pytest.Item) -> tuple[bool, str, int]:
+        journey = is_journey(item)
+        where = (str(item.path), item.location[1] or 0) if journey else ("", 0)
+        return (journey is is_alone(config), *where)
+
+    return sorted(items, key=place)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -95,7 +95,10 @@ def test_what_is_long_waits_or_imports_does_not_fail(printed: str, name: str) ->
 
 
 def items(*nodes: str) -> Any:
-    return [SimpleNamespace(nodeid=node) for node in nodes]
+    return [
+        SimpleNamespace(nodeid=node, path=node.split("::")[0], location=(node, k, node))
+        for k, node in enumerate(nodes)
+    ]
 
 
 def test_every_long_test_is_in_one_part_and_another_seed_parts_them_otherwise() -> None:
@@ -117,6 +120,15 @@ def test_journeys_begin_where_they_have_a_process_of_their_own(processes: int, f
     config: Any = SimpleNamespace(workerinput={"workercount": processes})
     tests = items("tests/ui/test_a.py::test_a", "tests/core/test_b.py::test_b")
     assert with_journeys_first(config, tests)[0].nodeid.startswith(first)
+
+
+def test_journeys_of_a_file_keep_their_order_whatever_that_of_the_others_is() -> None:
+    config: Any = SimpleNamespace(workerinput={"workercount": 3})
+    journeys = items("tests/ui/test_a.py::test_a", "tests/ui/test_a.py::test_b", "tests/ui/b.py::c")
+    others = items("tests/core/test_z.py::z", "tests/core/test_a.py::a")
+    mixed = [others[0], journeys[1], journeys[2], others[1], journeys[0]]
+    kept = [journeys[2], journeys[0], journeys[1], *others]
+    assert with_journeys_first(config, mixed) == kept
 
 
 class Process:

@@ -114,7 +114,7 @@ def test_bundles_keep_the_sums(whole: DisplayedPlan, drawn: DisplayedPlan) -> No
 
 def test_the_text_follows_the_plan(plan: sp.Plan, drawn: DisplayedPlan) -> None:
     with pytest.raises(sp.BadInput, match="still being written"):
-        _ = drawn.text
+        _ = DisplayedPlan(drawn.plan, drawn.report, drawn.trace, "").text
     late = DisplayedPlan(drawn.plan, drawn.report, drawn.trace, "", [plan_text(plan)])
     assert json.loads(late.text) == json.loads(json.dumps(plan.to_json()))
     assert bundled(show(late.text)).report == drawn.report
