@@ -38,7 +38,8 @@ class ParetoBar(pn.viewable.Viewer):
         about = "end the sweep; what is planned stays"
         self.bar.add("sweep-stop", "Stop", about, sweeps.cancel, danger=True, shown=False)
         about = "all planners in this memory and in more; a larger chart, of other axes too"
-        self.bar.add("all-planners", "⤢ What more memory buys", about, lambda: compare_planners(session))
+        label = "⤢ What more memory buys"
+        self.bar.add("all-planners", label, about, lambda: compare_planners(session))
         add_alone(self.bar, "front")
         self.state = pn.pane.HTML(
             "", css_classes=["sweep-state"], margin=(2, 4), stylesheets=[TIP, PLAIN]
