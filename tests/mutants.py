@@ -167,7 +167,11 @@ def _run(path: Path, program: ast.Module, tests: list[str]) -> None:
         os.dup2(null, 2)
         os.environ[AFRESH] = "1"  # Plans kept on disk are those of the program as it is.
         sys.meta_path.insert(0, Instead(path, program))
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]))
+        code = int(
+            pytest.main(
+                ["-x", "-q", "--ceiling=0", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+            )
+        )
     finally:
         os._exit(code)
 
