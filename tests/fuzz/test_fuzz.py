@@ -97,7 +97,7 @@ def test_what_fails_is_counted_and_kept(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(run, "inputs", lambda loader: corpus)
     monkeypatch.setattr(loaders, "LOADERS", {"own": read})
-    tally = run.run("own", len(corpus), 0, Bounds(2**26, 0.3), tmp_path / "kept")
+    tally = run.run("own", len(corpus), 0, Bounds(2**26, 0.2), tmp_path / "kept")
     assert tally.counts == {RIGHT: 2, REFUSED: 1, FAILED: 4}
     said = [tally.failures[k].strip().splitlines()[-1] for k in (2, 3, 4, 5)]
     assert said[:2] == ["KeyError: 'x'", "MemoryError"]

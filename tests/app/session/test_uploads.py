@@ -211,8 +211,7 @@ def test_what_a_file_says_of_its_elements_stays_with_it(visitor: Session, until:
         problem = visitor.problem
         return problem.model, problem.bytes_per_element, problem.granularity
 
-    visitor.change(bytes_per_element=2, granularity="aten")
-    settle(visitor, until)
+    visitor.problem.param.update(bytes_per_element=2, granularity="aten")
     model, own = visitor.problem.model, chosen()[1:]
     assert "leaves 'n' (axis 0) open" in bring(visitor, until, onnx_bytes(), "net.onnx")
     visitor.change(input_shape="1x3x16x16")
@@ -220,7 +219,7 @@ def test_what_a_file_says_of_its_elements_stays_with_it(visitor: Session, until:
     file = chosen()
     assert file == ("net (uploaded)", "native", "aten")
     visitor.change(model=model, input_shape="")
-    settle(visitor, until)
+    visitor.abandon()
     assert chosen() == (model, *own) == (model, 2, "aten")
     visitor.change(model=file[0], input_shape="1x3x16x16")
     settle(visitor, until)
