@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -25,6 +27,7 @@ from planners.streaming.several import (
     shared,
     task,
 )
+from planners.streaming.several.answer import verdict
 from planners.streaming.several.dispatch import layers_in_order, replayed
 from planners.streaming.several.rings import Filling
 from tests.streaming.events import Item, random_tasks, simulate_events
@@ -245,3 +248,22 @@ def test_priorities_decide_only_where_they_are_asked_for(policy: Policy) -> None
     tasks = [task("a", layers, 8, 6, priority=0), task("b", layers, 8, 2, priority=1)]
     found = analyse(tasks, policy, shared(tasks, 1))
     assert [r.bound_s for r in found.responses] == ([2.0, 1.0] if policy == "edf" else [1.0, 2.0])
+
+
+def test_why_the_answer_is_no_ends_with_what_would_do() -> None:
+    worst = SimpleNamespace(task="a", worst_job=1, bound_s=0.002, deadline_s=0.001, lateness_s=1e-3)
+    ring = SimpleNamespace(sizes=(4096,))
+
+    def told(kind: str, **known: Any) -> str:
+        least = SimpleNamespace(**{"layout": None, "proven": False, "why": "", **known})
+        found = SimpleNamespace(kind=kind, analysis=SimpleNamespace(worst=worst), compared=[least])
+        text = verdict(cast(Any, found))
+        assert text.startswith("infeasible: a job 2 needs ")
+        return text
+
+    assert told("all kept").endswith(
+        "even with all networks kept in memory: give it a longer period or deadline"
+    )
+    assert told("shared", layout=ring).endswith("meets all deadlines is 4096 bytes")
+    assert told("shared", proven=True, why="too slow").endswith("meets all deadlines: too slow")
+    assert told("shared").endswith("; try another ring, or auto")

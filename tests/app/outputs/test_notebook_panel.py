@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import WorkerPool
 from app.model.state import ProblemFields
 from app.outputs.notebook import what_if
-from app.outputs.notebook.panel import WhatIf
+from app.outputs.notebook.panel import WhatIf, row
 from planners.constraints.language import broken, parse
 
 WAIT_S = 60.0
@@ -206,3 +207,9 @@ def test_a_slider_that_is_shorter_comes_with_its_place(
     ends = [state for state in sent if "max" in state]
     assert ends
     assert all("value" in state for state in ends)
+
+
+def test_a_row_has_the_options_that_are_not_the_usual_ones(shown: DisplayedPlan) -> None:
+    asked = {"planner": "cosma", "options": {"cosma.schedule": "joint"}}
+    assert row(asked, shown)["options"] == {"schedule": "joint"}
+    assert row({}, shown)["options"] == {}
