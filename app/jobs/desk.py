@@ -14,6 +14,7 @@ from app.jobs.files import read_data, uploaded_graph
 from app.jobs.homes import GRAPH_KEYS
 from app.jobs.protocol import Answer
 from app.model.sizes import plain_shape
+from planners.catalogue.loading import no_such_model
 
 Rest = Mapping[str, Any] | None
 """What a request takes along when it goes on after others had their turn; None: it is done."""
@@ -21,6 +22,8 @@ PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
 TO_FIND = "type a part of a name to find it; timm:NAME and uploaded files load too"
 FILES = (".json", ".pt2", ".onnx", ".tflite", ".cfg")
+NO_FILES = ("timm:", "vmcu:")
+"""How names of models begin that stand in no list, and are no file's."""
 
 
 class Desk:
@@ -110,6 +113,9 @@ def load_graph(problem: Mapping[str, Any]) -> sp.Graph:
         return uploaded_graph(problem)
     if "/" in name or Path(name).suffix in FILES:
         raise sp.BadInput(f"{name!r:.60} is no model's name; to plan a file, upload it")
+    if name not in sp.models() and not name.startswith(NO_FILES):  # nor find out which files exist
+        unknown = no_such_model(name)
+        raise sp.UnknownName(unknown.what, name, unknown.nearest, TO_FIND)
     settings = {"granularity": problem["granularity"], "bytes_per_element": width}
     shape = plain_shape(problem.get("input_shape", ""))
     try:

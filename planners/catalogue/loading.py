@@ -14,7 +14,7 @@ from planners.core.errors import BadInput, Cancelled, ImportFailed, UnknownName
 from planners.core.files import read_json
 from planners.core.graph import GRANULARITIES, Graph
 from planners.core.progress import Clock, ProgressCallback
-from planners.importers.registry import format_of
+from planners.importers.registry import format_of, titles
 
 if TYPE_CHECKING:
     import torch
@@ -227,8 +227,7 @@ def _shipped(
 
 def _is_file(name: str) -> bool:
     known = name in names.CATALOGUE or name.startswith("timm:")
-    named = Path(name).suffix.lower() == ".json" or "/" in name
-    return not known and (named or Path(name).is_file())
+    return not known and (Path(name).suffix.lower() == ".json" or "/" in name)
 
 
 PICKLED = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle")
@@ -240,11 +239,25 @@ def _from_file(path: Path) -> Graph:
     except BadInput as error:
         if path.suffix.lower() == ".json" or not path.is_file():
             raise
-        kinds = ".onnx, .tflite, .pt2, .cfg and graphs' .json"
-        advice = "; what Python pickled is not loaded: torch.export.save writes a .pt2"
-        pickled = advice if path.suffix.lower() in PICKLED else ""
-        raise BadInput(f"{path} is no model file: {kinds} are read{pickled}") from error
+        raise _of_no_kind(path) from error
     return Graph.from_json(data)
+
+
+def _of_no_kind(path: Path) -> BadInput:
+    advice = "; what Python pickled is not loaded: torch.export.save writes a .pt2"
+    pickled = advice if path.suffix.lower() in PICKLED else ""
+    return BadInput(f"{path} is no model file: graphs (.json), {titles()} are read{pickled}")
+
+
+def no_such_model(name: str) -> UnknownName:
+    """That no model has this name, with those that are near."""
+    from difflib import get_close_matches
+
+    from planners.catalogue.timm_names import timm_names
+
+    known = [f"timm:{name}"] if name in timm_names() else []
+    near = known or get_close_matches(name.lower(), (*names.CATALOGUE, *names.TIMM_SUGGESTED), n=3)
+    return UnknownName("model", name, near, "models() lists them; timm:NAME and files load too")
 
 
 def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:
@@ -253,13 +266,7 @@ def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:
         return None if given is None else _checked(name, given, ((1, 3, 224, 224),))
     every = (*names.CATALOGUE, *names.TIMM_SUGGESTED)
     if name not in every:
-        from difflib import get_close_matches
-
-        from planners.catalogue.timm_names import timm_names
-
-        known = [f"timm:{name}"] if name in timm_names() else []
-        near = known or get_close_matches(name.lower(), every, n=3)
-        raise UnknownName("model", name, near, "models() lists them; timm:NAME and files load too")
+        raise _of_no_kind(Path(name)) if Path(name).is_file() else no_such_model(name)
     default = names.default_inputs(name)
     return default if given is None else _checked(name, given, default)
 

@@ -145,6 +145,8 @@ def test_a_planner_that_claims_what_is_not_so_is_not_believed(session: Session, 
         pytest.param("timm:nasnetlarge", "timm:nasnetalarge", marks=pytest.mark.long),
         ("/etc/passwd", "no model's name"),
         ("../graph.json", "no model's name"),
+        ("README.md", "unknown model 'README.md'"),  # nor is any file of the server's folder
+        ("graph.JSON", "unknown model 'graph.JSON'"),
     ],
 )
 def test_any_name_may_be_tried_and_the_answer_says_what_is_wrong(
