@@ -36,7 +36,8 @@ class ProgramFacts:
     compute among them (the step's bounds where it has none), `ran` the operators that it runs, or
     runs a part of. `computing` says of each instruction whether it is a compute. `reads` are the
     steps that read each tensor, `writes` and `releases` step and bytes of each time, `moves` the
-    steps in which bytes cross the chip's edge, and `crossed` how many of each tensor do.
+    steps in which bytes cross the chip's edge, `crossed` how many of each tensor do, and `stored`
+    the step in which some of it first go out.
     """
 
     by_step: Sequence[range]
@@ -48,6 +49,7 @@ class ProgramFacts:
     releases: Sizes
     moves: tuple[int, ...]
     crossed: Mapping[str, int]
+    stored: Mapping[str, int]
 
 
 def facts_of(program: Program) -> ProgramFacts:
@@ -70,6 +72,7 @@ def facts_of(program: Program) -> ProgramFacts:
         releases=_sizes(table, np.flatnonzero(table.role == ENDED)),
         moves=tuple(np.unique(table.step[crossing]).tolist()),
         crossed=_crossed(table, crossing),
+        stored=_stored(table, crossing),
     )
 
 
@@ -137,3 +140,10 @@ def _crossed(table: Table, crossing: Numbers) -> dict[str, int]:
     np.add.at(total, table.tensor[source], table.size[source])
     seen = dict.fromkeys(table.tensor[source].tolist())
     return {table.tensors[at]: int(total[at]) for at in seen}
+
+
+def _stored(table: Table, crossing: Numbers) -> dict[str, int]:
+    out = crossing[table.kind[crossing] == STORE]
+    tensors, first = np.unique(table.tensor[table.first[:-1][out]], return_index=True)
+    steps = table.step[out[first]].tolist()
+    return {table.tensors[at]: step for at, step in zip(tensors.tolist(), steps, strict=True)}

@@ -33,8 +33,6 @@ MARKS = {
     "freed": ("✕", GREY),
     "quiet": ("·", GREY),
 }
-FIRST = 8
-"""Of a tensor's stays and steps, those that are looked at for why it leaves."""
 
 
 def live_rows(shown: DisplayedPlan, step: int, unit: str) -> list[Row]:
@@ -112,19 +110,19 @@ def _tensor_rows(shown: DisplayedPlan, name: str) -> list[Row]:
 def _leaving_rows(shown: DisplayedPlan, name: str) -> list[Row]:
     """Why a tensor leaves the chip, as the step says in which it first does, and why what makes it
     runs as it does."""
-    if not shown.moved_bytes.get(name):
+    out = shown.facts.stored.get(name) if shown.moved_bytes.get(name) else None
+    if out is None:
         return []
-    stays = [stay for stay in shown.report.residencies if stay.tensor == name]
-    steps = {step for stay in stays[:FIRST] for step in range(stay.start_step, stay.stop_step)}
-    for step in sorted(steps)[:FIRST]:
+    graph, own, rows = shown.graph, tensor_selection(name), list[Row]()
+    for step in (max(0, out - 1), out):  # what makes room for a step is told in the one before
         for row in story_rows(shown, step):
-            if row["key"] == tensor_selection(name) and row["mark"] == MARKS["out"][0]:
-                told = {**row, "text": f"step {step + 1}: {row['text']}", "key": ""}
-                maker = shown.graph.producer.get(name)
-                made = [] if maker is None else shown.graph.operators[maker : maker + 1]
-                parts = (row for op in made for row in kind_of(shown).part_of(shown, op.name))
-                return [told, *(row for row in parts if row["text"].startswith("why: "))]
-    return []
+            if row["key"] == own and row["mark"] == MARKS["out"][0] and not rows:
+                rows.append({**row, "text": f"step {step + 1}: {row['text']}", "key": ""})
+    if name in graph.producer:
+        maker = graph.operators[graph.producer[name]].name
+        parts = kind_of(shown).part_of(shown, maker)
+        rows += [row for row in parts if row["text"].startswith("why: ")]
+    return rows
 
 
 def _operator_rows(shown: DisplayedPlan, name: str) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -84,10 +85,27 @@ def test_a_tensor_that_leaves_says_why_at_once() -> None:
     graph = sp.load("resnet18", input_shape=(1, 3, 64, 64))
     plan = sp.plan(graph, "cosma", "MR", parameters=True, schedule="default")
     shown = show(json.dumps(plan.to_json()))
-    gone = next(name for name, moved in shown.moved_bytes.items() if moved)
-    told = detail_rows(shown, tensor_selection(gone))
-    assert told[0]["text"].startswith(f"{gone}: ")
-    when, why = told[1]["text"].split(": ", 1)
-    said = story_rows(shown, int(when.removeprefix("step ")) - 1)
-    assert why in [row["text"] for row in said if row["mark"] == "▲"]
-    assert "short of keeping" in why
+    left = [name for name, moved in shown.moved_bytes.items() if moved]
+    assert left
+    for gone in left:
+        told = detail_rows(shown, tensor_selection(gone))
+        assert told[0]["text"].startswith(f"{gone}: ")
+        when, why = told[1]["text"].split(": ", 1)
+        said = story_rows(shown, int(when.removeprefix("step ")) - 1)
+        assert why in [row["text"] for row in said if row["mark"] == "▲"]
+        assert "short of keeping" in why
+
+
+def test_a_tensor_that_stays_for_long_before_it_leaves_says_why() -> None:
+    """x waits on chip for twenty steps, and makes room for the one that needs all."""
+    chain = [f"t{k}" for k in range(20)]
+    sizes = {"x": 40, **dict.fromkeys(chain, 20), "wide": 100, "thin": 20, "end": 20}
+    tensors = {"in": sp.Tensor("in", (4,), "input")}
+    tensors |= {name: sp.Tensor(name, (size,)) for name, size in sizes.items()}
+    wires: dict[str, tuple[str, ...]] = {"x": ("in",)}
+    wires |= {made: (read,) for read, made in pairwise(["in", *chain, "wide", "thin"])}
+    wires["end"] = ("thin", "x")
+    ops = tuple(sp.Operator(f"op_{made}", "any", reads, (made,)) for made, reads in wires.items())
+    graph = sp.Graph("long", tensors, ops, ("in",), ("end",))
+    shown = show(json.dumps(sp.plan(graph, "cosma", 150, schedule="default").to_json()))
+    assert "x (40 B) was spilled" in detail_rows(shown, tensor_selection("x"))[1]["text"]
