@@ -18,7 +18,7 @@ def check_packing(
     _check_names(lifetimes, offsets)
     for item in sorted(lifetimes, key=lambda item: item.lower):
         _check_place(item, offsets[item.id], capacity_bytes)
-    held = [(piece, item) for item in lifetimes for piece in item.held_parts()]
+    held = [(part, item) for item in lifetimes for part in item.held_parts()]
     live: list[tuple[HeldPart, Lifetime]] = []
     for new, item in sorted(held, key=lambda pair: pair[0].lower):
         live = [pair for pair in live if pair[0].upper > new.lower]

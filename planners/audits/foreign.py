@@ -160,11 +160,7 @@ def conflicts(tensors: Sequence[ForeignTensor], most: int = 1000) -> list[Confli
     for one, other in live_together([t for t in tensors if t.offset is not None]):
         start, stop = max(one.offset or 0, other.offset or 0), min(one.stop, other.stop)
         if start < stop and not _exclusive(one, other):
-            step = max(one.lower, other.lower)
-            if one.gaps or other.gaps:
-                found += islice(_of_parts(one, other), 1)
-            else:
-                found.append(Conflict(one.id, other.id, step, start, stop))
+            found += islice(_of_parts(one, other), 1)
             if len(found) == most:
                 break
     return sorted(found, key=lambda c: (c.step, c.start))

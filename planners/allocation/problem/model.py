@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from planners.core.errors import BadInput
@@ -97,20 +98,22 @@ class Packing:
     seconds: float
 
 
-def live_peak(lifetimes: Sequence[Lifetime]) -> tuple[int, int]:
-    """The most bytes live at once, and the first time at which they are; (0, 0) for none."""
+def held_over_time(lifetimes: Iterable[Lifetime]) -> list[tuple[int, int]]:
+    """The times at which what is held changes, rising, and the bytes held from each on."""
     change: dict[int, int] = {}
     for lifetime in lifetimes:
-        for piece in lifetime.held_parts():
-            held = piece.high - piece.low
-            change[piece.lower] = change.get(piece.lower, 0) + held
-            change[piece.upper] = change.get(piece.upper, 0) - held
-    live = peak = peak_time = 0
-    for time in sorted(change):
-        live += change[time]
-        if live > peak:
-            peak, peak_time = live, time
-    return peak, peak_time
+        for part in lifetime.held_parts():
+            size = part.high - part.low
+            change[part.lower] = change.get(part.lower, 0) + size
+            change[part.upper] = change.get(part.upper, 0) - size
+    times = sorted(change)
+    return list(zip(times, accumulate(change[time] for time in times), strict=True))
+
+
+def live_peak(lifetimes: Iterable[Lifetime]) -> tuple[int, int]:
+    """The most bytes live at once, and the first time at which they are; (0, 0) for none."""
+    time, peak = max(held_over_time(lifetimes), key=lambda held: held[1], default=(0, 0))
+    return (peak, time) if peak else (0, 0)
 
 
 def load_lower_bound(lifetimes: Sequence[Lifetime]) -> int:

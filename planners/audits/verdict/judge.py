@@ -5,12 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from planners.allocation.aligned import unit_of
 from planners.allocation.portfolio import pack
-from planners.allocation.problem.model import Lifetime, live_peak
+from planners.allocation.problem.model import Lifetime, held_over_time, live_peak
 from planners.allocation.tightest import pack_tightest
 from planners.audits.foreign import Conflict, ForeignPlan, ForeignTensor, conflicts
 from planners.audits.verdict.buffers import pack_buffers
@@ -206,14 +205,8 @@ def blamed(tensors: Sequence[ForeignTensor], limit_bytes: int) -> tuple[BlamedTe
 
 def _loads(tensors: Sequence[ForeignTensor]) -> tuple[list[int], list[int]]:
     """The steps at which tensors begin or end, and the bytes live from each on."""
-    change: dict[int, int] = {}
-    for tensor in tensors:
-        for piece in tensor.lifetime.held_parts():
-            held = piece.high - piece.low
-            change[piece.lower] = change.get(piece.lower, 0) + held
-            change[piece.upper] = change.get(piece.upper, 0) - held
-    times = sorted(change)
-    return times, list(accumulate(change[time] for time in times))
+    held = held_over_time(t.lifetime for t in tensors)
+    return [time for time, _ in held], [size for _, size in held]
 
 
 def _live_at(tensors: Sequence[ForeignTensor], step: int) -> tuple[str, ...]:
