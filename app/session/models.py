@@ -38,7 +38,7 @@ class Brought:
 
     def set_aside(self, label: str, fields: Mapping[str, Any], problem: ProblemFields) -> None:
         """Keep the fields that come with a model, and those of the catalogue's that it replaces."""
-        if problem.model not in self.own:
+        if not problem.model.endswith(UPLOADED):
             self.own[""] = {name: getattr(problem, name) for name in OWN_FIELDS}
         self.own[label] = {name: fields[name] for name in OWN_FIELDS if name in fields}
 

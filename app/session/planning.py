@@ -162,9 +162,10 @@ class Planning(SessionPart):
         """
         self._begin(Request("check", more={"text": text}), asked_for or {})
 
-    def bring(self, problem: Mapping[str, Any], *, judged: bool = False) -> None:
-        """Have a worker read an uploaded file; `judged`: what its runtime plans, not the model."""
-        more = {"judged": True} if judged else {}
+    def bring(self, problem: Mapping[str, Any], file: str, *, judged: bool = False) -> None:
+        """Have a worker read an uploaded file that its visitor calls `file`; `judged`: what its
+        runtime plans, not the model."""
+        more = {"file": file, "judged": judged}
         self._begin(Request("import", dict(problem), more), {}, limit_s=IMPORT_S)
 
     def _begin(self, request: Request, asked_for: dict[str, Any], **how: Any) -> None:

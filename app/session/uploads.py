@@ -71,7 +71,7 @@ class Uploads:
             return
         self.kept.add(token)
         self._brought = (token, name)
-        self._bring(self._problem(name, token))
+        self._bring(self._problem(name, token), name)
 
     def judge(self) -> None:
         """Have what the runtime of the chosen model, a visitor's file, plans judged and shown."""
@@ -79,7 +79,7 @@ class Uploads:
         if token:
             name = self.names.get(model, model)
             self._brought = (token, name)
-            self._bring(self._problem(name, token), judged=True)
+            self._bring(self._problem(name, token), name, judged=True)
 
     def _problem(self, name: str, token: str) -> dict[str, Any]:
         problem = {**self.models.request(), "model": plain_name(name) + UPLOADED, "upload": token}

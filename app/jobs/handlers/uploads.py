@@ -43,7 +43,7 @@ def run_import(desk: Desk, request: Request) -> None:
     path, name = path_of(request.problem["upload"]), plain_name(request.problem["model"])
     desk.progress("reading the uploaded file")
     if path.suffix in (".json", ".html"):
-        file = f"{name}{path.suffix}"
+        file = str(request.more["file"])
         check_text(desk, read_text(path, file), file)
         return
     if path.suffix[1:] in PLANS or request.more.get("judged"):

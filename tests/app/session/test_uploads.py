@@ -227,6 +227,16 @@ def test_what_a_file_says_of_its_elements_stays_with_it(visitor: Session, until:
     assert visitor.work.shown.graph.bytes_per_element == "native"
 
 
+def test_an_upload_of_a_link_leaves_nothing_behind_for_the_catalogue(
+    visitor: Session, until: Any
+) -> None:
+    visitor.problem.param.update(model="linked (uploaded)", bytes_per_element="native")
+    assert bring(visitor, until, CFG.encode(), "tiny.cfg") == ""
+    visitor.change(model="resnet18")
+    visitor.abandon()
+    assert visitor.problem.bytes_per_element == 1
+
+
 def test_a_link_brings_an_upload_back_on_the_same_server(
     visitor: Session, fresh_pool: Any, until: Any
 ) -> None:
@@ -312,6 +322,7 @@ WRONG: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a script": ("x.py", lambda: b"import os", "x.py is a text of no kind"),
     "a table": ("x.csv", lambda: b"a,b\n1,2", "x.csv has no columns that are known: an allocation"),
     "half of a graph": ("x.json", lambda: changed(lambda d: None)[:5000], "x.json is not JSON"),
+    "half of JSON": ("x.txt", lambda: b"{half", "x.txt is not JSON from line 1"),
     "a list": ("x.json", lambda: b"[1, 2]", "x.json is not a plan"),
     "nested": ("x.json", lambda: b"[" * 10**5, "not JSON"),
     "another format": ("x.json", lambda: b'{"format": "else"}', "not a plan"),
