@@ -182,9 +182,9 @@ class Session:
         """Have a worker check a plan or graph, and show it if it is right."""
         self.planning.check(text, asked_for)
 
-    def bring(self, problem: Mapping[str, Any], *, judged: bool = False) -> None:
+    def bring(self, problem: Mapping[str, Any], file: str, *, judged: bool = False) -> None:
         """Have a worker read an uploaded file; `judged`: what its runtime plans, not the model."""
-        self.planning.bring(problem, judged=judged)
+        self.planning.bring(problem, file, judged=judged)
 
     def _take_lecture(self, content: bytes, name: str) -> None:
         self.lecturing.open(content, name)
@@ -243,7 +243,7 @@ class Session:
             usual = problem_with({}).values_by_name()
             self.problem.param.update(**{**usual, **problem})
         if self.request() == self._first:
-            self.sweeps.add(stored_first()["points"])
+            self._chart_first()
         else:
             self._linked = dict(look)  # step and selection belong to the plan that is to come
             judged = look.get("judged") and self.problem.upload
@@ -257,6 +257,10 @@ class Session:
         self.show(first_shown())
         self.planning.known.keep(self.work.shown_for, budgets)
         self.work.budgets = budgets
+
+    def _chart_first(self) -> None:
+        points = [p for p in stored_first()["points"] if p not in self.work.points]
+        self.sweeps.add(points)
 
     def go_to(self, query: str) -> None:
         """Go to what a link asks for, by its query."""
@@ -272,6 +276,7 @@ class Session:
             self._linked = dict(look)
             if self.request() == self._first:
                 self._show_first()
+                self._chart_first()
             else:
                 self.plan()
         self.look.param.update(**look)

@@ -77,9 +77,13 @@ def test_back_to_the_first_problem_is_its_stored_plan() -> None:
     session = Session(None)  # type: ignore[arg-type]
     session.open({}, {})
     first, points = session.work.shown, list(session.work.points)
-    session.problem.model = "resnet18"
-    session.work.shown_for = session.fields()
-    session.go_to("?v=3")
-    assert not session.stale
-    assert session.work.shown is first
-    assert session.work.points == points
+    for forgotten in (False, True):  # as of another network that was on screen
+        session.problem.model = "resnet18"
+        session.work.shown_for = session.fields()
+        if forgotten:
+            session.sweeps.forget()
+        session.go_to("?v=3")
+        assert not session.stale
+        assert session.work.shown is first
+        assert all(point in session.work.points for point in points)
+        assert len(session.work.points) == len(points)
