@@ -11,6 +11,7 @@ that one lies before or behind the other as a whole.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, gcd
@@ -19,12 +20,14 @@ from typing import Any
 
 from planners.allocation import cp_sat
 from planners.allocation.aligned import Settled
+from planners.allocation.arena import best_fit_arena
 from planners.allocation.problem.instance import split_in_time
 from planners.allocation.problem.model import Lifetime, live_peak, load_lower_bound
 from planners.core.integers import rounded_up
 from planners.core.progress import Clock
 
 ROUNDS = 200  # of orders, from each of the first ones
+MOST_PAIRS = 100_000  # that live at once: of more the gaps are not used
 MOST_INTERVALS = 20_000  # with more CP-SAT is not begun
 CP_SAT_S = 0.5  # nor with less time: it cannot be stopped at its start
 
@@ -54,7 +57,9 @@ def least_interrupted(
     extent, bound, solver = 0, load_lower_bound(lifetimes), "order"
     for number, group in enumerate(groups):
         part = clock.part(clock.left_s / (len(groups) - number))
-        if capacity_bytes is None:
+        if _pairs(group) > MOST_PAIRS:
+            placed = _as_wholes(group)
+        elif capacity_bytes is None:
             placed = _GappedGroup(group, part, max(extent, bound)).least()
         else:
             placed = _GappedGroup(group, part, capacity_bytes).least(capacity_bytes)
@@ -79,6 +84,19 @@ def settle_interrupted(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock
         return Settled(True, placed.solver, placed.offsets)
     fits = False if placed.bound_bytes > capacity_bytes else None
     return Settled(fits, placed.solver, {}, tuple(item.id for item in lifetimes))
+
+
+def _pairs(lifetimes: Sequence[Lifetime]) -> int:
+    """How many pairs of them live at once."""
+    lowers, uppers = (sorted(ends) for ends in zip(*((t.lower, t.upper) for t in lifetimes)))
+    return sum(k - bisect_right(uppers, lower) for k, lower in enumerate(lowers))
+
+
+def _as_wholes(lifetimes: Sequence[Lifetime]) -> PlacedWithGaps:
+    """Quickly: each has its bytes in its gaps too."""
+    offsets = best_fit_arena(lifetimes)
+    extent = max(offsets[item.id] + item.size_bytes for item in lifetimes)
+    return PlacedWithGaps(offsets, extent, load_lower_bound(lifetimes), "order")
 
 
 Interval = tuple[int, int]

@@ -112,6 +112,13 @@ def test_many_are_packed_in_time() -> None:
     assert found.bound_bytes <= found.extent_bytes < 1.5 * found.bound_bytes
 
 
+def test_very_many_at_once_have_their_bytes_in_their_gaps_too() -> None:
+    items = [Lifetime(f"t{k}", k % 3, 9, 16, 1, (Gap(4, 6),)) for k in range(1000)]
+    found = pack_tightest(items, time_limit_s=0.4)
+    check_packing(items, found.offsets, found.extent_bytes)
+    assert found.extent_bytes == found.bound_bytes == 16_000
+
+
 def test_gaps_of_a_file_are_read_and_written_as_minimalloc_has_them() -> None:
     text = "id,lower,upper,size,gaps,offset\na,0,9,4,2-7@1:3 8-9,0\nb,2,7,4,,0\n"
     items = read_lifetimes(io.StringIO(text.replace(",offset", ",hint")))
