@@ -83,7 +83,7 @@ def which_planner(hand: Hand) -> None:
     shown = hand.page.locator(".verdict, .message").filter(has_text="128 KiB")
     expect(shown.first).to_be_visible()
     hand.scroll(".pareto-box", "Pareto front")
-    hand.click(".all-planners button", "All planners")
+    hand.click(".all-planners button", "What more memory buys")
     expect(hand.page.locator(".planners .answer")).to_contain_text("buys")
 
 
