@@ -21,7 +21,7 @@ import pytest
 from tests.scheduling import is_journey
 
 WARN_S, FAIL_S, JOURNEYS_S = 1.0, 2.0, 2400.0
-WORK_S = 0.05
+WORK_S = 0.025
 """What `fixed_work` takes on the machine whose seconds these are."""
 SHOWN = 10
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -159,6 +159,7 @@ class Ceiling:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["journeys_s"] = self.journeys_s
+            session.config.workeroutput["slower"] = self.unit.slower
 
 
 class Summary:
@@ -167,7 +168,7 @@ class Summary:
     def __init__(self, here: Ceiling | None) -> None:
         self.here = here
         self.taken: list[tuple[float, str, bool]] = []
-        self.journeys_s = 0.0
+        self.journeys_s, self.slower = 0.0, 1.0
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if hasattr(report, "processor_s"):
@@ -175,12 +176,14 @@ class Summary:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self.journeys_s += getattr(node, "workeroutput", {}).get("journeys_s", 0.0)
+        told = getattr(node, "workeroutput", {})
+        self.journeys_s += told.get("journeys_s", 0.0)
+        self.slower = max(self.slower, told.get("slower", 1.0))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.here is not None:
-            self.journeys_s = self.here.journeys_s
+            self.journeys_s, self.slower = self.here.journeys_s, self.here.unit.slower
         if self.journeys_s > JOURNEYS_S and session.config.getoption("--ceiling") > 0:
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
@@ -189,6 +192,8 @@ class Summary:
         if not self.taken and not self.journeys_s:
             return
         terminalreporter.section("processor seconds of tests")
+        if self.slower > 1:
+            say(f"in seconds of a machine that does the fixed work {self.slower:.2f} times as fast")
         for name, is_long in (("usual", False), ("long", True)):
             rows = [row for row in self.taken if row[2] == is_long]
             if rows:

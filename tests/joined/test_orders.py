@@ -65,7 +65,7 @@ def test_a_block_that_fits_in_another_order_only_stays_on_chip() -> None:
 
 
 def test_the_planner_takes_the_other_order_where_it_is_better() -> None:
-    _, _, graph = crossed(side=8)
+    _, _, graph = crossed(side=2)
     other = reordered(graph, cuts(graph), Clock(5.0))
     assert other is not None
     budget = (peak(other) + peak(graph)) // 2
