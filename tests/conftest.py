@@ -81,6 +81,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # Nor do the tests look at them again and again.
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What a file leaves (modules, caches) is not looked at in those after it: a fifth of all time,
+    two seconds at once, in whatever test it came."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     """What pytest-playwright's `page` starts: the machine's own browser, without a window."""
