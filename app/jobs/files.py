@@ -43,7 +43,7 @@ def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
     if kind in ("json", "html"):
         if shape is not None:
             raise sp.BadInput(f"{name}: {OWN_SHAPE}")
-        file = f"{name}{path.suffix}"
+        file = as_called(name, path)
         graph = graph_in(read_data(read_text(path, file), file), file)
         return graph if width is None else graph.with_bytes_per_element(width)
     if kind in PLANS:
@@ -77,7 +77,13 @@ def named_file(path: Path, name: str) -> Iterator[Path]:
         try:
             yield named
         except sp.SpillwayError as error:
-            raise sp.BadInput(str(error).replace(f"{place}/", "")) from error
+            told = str(error).replace(f"{place}/", "").replace(named.name, as_called(name, path))
+            raise sp.BadInput(told) from error
+
+
+def as_called(name: str, path: Path) -> str:
+    """A kept file as its visitor calls it: of one that has an ending of another kind, that."""
+    return name if Path(name).suffix else f"{name}{path.suffix}"
 
 
 def _imported(path: Path, shape: Any, granularity: str, width: Width | None) -> sp.Graph:

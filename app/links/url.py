@@ -20,12 +20,11 @@ from app.model.near_names import nearest
 from app.model.option_keys import spec_of, type_of, unusual
 from app.model.options import BREAKS, SOLVER, WISHES, solver_names, weights_in
 from app.model.presenter import USUAL
-from app.model.sizes import format_exact, plain_shape
+from app.model.sizes import asked_budget, format_exact, plain_shape
 from app.model.state import FIELDS, WIDTHS, Look, ProblemFields, Work, problem_with
 from app.model.upload_store import there
 from planners.core.machine import changed_numbers, preset_name
 from planners.core.weights import COUNTED, LEFT_OUT, instead_of
-from planners.study.budgets import plain_budget
 
 VERSION, SECOND, FIRST = "3", "2", "1"
 MACHINES_OF_BEFORE = {"npu_small": "npu_ideal"}
@@ -259,6 +258,8 @@ def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str
     rest = dict(given)
     token, model = rest.pop("upload", ""), rest.get("model", "")
     if not model.endswith(UPLOADED):
+        if token:
+            wrong.append(CANNOT.format("upload", token) + f" Its model is no file:{UPLOADED}.")
         return rest, {}
     del rest["model"]
     if there(token):
@@ -338,7 +339,7 @@ def _changes(values: Mapping[str, Any]) -> str:
 def _known(name: str, value: Any) -> None:
     """Names in a link must be known: a model given by path would let a link read files."""
     if name == "budget":
-        plain_budget(value)
+        asked_budget(value)
     if name == "input_shape":
         plain_shape(value)
     if name == "model" and TIMM.fullmatch(value):
@@ -365,7 +366,7 @@ def _why(name: str, spec: param.Parameter[Any], text: str, error: Exception) -> 
     if objects and len(objects) > FEW:
         return f" It is none of the {len(objects):,} that are known here."
     if objects:
-        return f" It is one of {', '.join(map(str, objects))}."
+        return f" It is one of {', '.join(str(each) or 'empty' for each in objects)}."
     return ' It is a list of names: ["…", "…"].' if isinstance(spec, param.List) else ""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import planners as sp
 from app.model.machines import ON_MACHINE
-from app.model.options import OVERLAP, STREAMING, series, weights_done
+from app.model.options import OVERLAP, STREAMING, apart, series, weights_done
 from app.model.staircase import staircase
 from planners.core.floors import ProblemFloors
 from planners.core.machine import Machine, with_scratchpad
@@ -283,6 +283,16 @@ def buys(
         return (1 if row.more is not None else 2), 0.0
 
     return sorted(rows, key=rank)
+
+
+def best_within(points: Sequence[Point], budget: int, axis: str) -> Point | None:
+    """The best point of those that fit a budget: a plan for less memory is one for more.
+
+    Plans in which weights do something else than is asked count only where all are so.
+    """
+    alike = [p for p in points if not apart(p["problem"])] or list(points)
+    fitting = [p for p in alike if p["budget_bytes"] <= budget]
+    return min(fitting, key=lambda p: value(p, axis), default=None)
 
 
 def points_csv(points: Sequence[Point]) -> str:

@@ -6,9 +6,10 @@ import re
 
 import planners as sp
 from planners.core.input_shapes import read_input_shapes
-from planners.core.units import parse_size
+from planners.core.units import format_bytes, parse_size
 
 SLIDES = 160
+MOST_BYTES = 2**40
 NAMED_BUDGETS = ("MR", "MH", "MP")
 
 
@@ -27,6 +28,20 @@ def format_exact(size: int) -> str:
             if size >= factor and parse_size(text) == size:
                 return text
     return f"{size} B"
+
+
+def asked_budget(text: str) -> int | str:
+    """The bytes of a budget that a person or a link asks for, or the name of a named one.
+
+    Raises `BadInput` for what is none, and for more than `MOST_BYTES`.
+    """
+    name = text.strip().upper()
+    if name in NAMED_BUDGETS:
+        return name
+    size = parse_size(text.strip())
+    if size > MOST_BYTES:
+        raise sp.BadInput(f"{format_bytes(MOST_BYTES)} is the most that may be asked for")
+    return size
 
 
 def even_sizes(low: int, high: int) -> list[int]:

@@ -65,7 +65,7 @@ def kind_of(name: str, data: bytes) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = ""
-    if not text.strip():
+    if not text.strip() or "\0" in text:
         if likely := hinted(data):
             return likely.kind
         raise sp.BadInput(f"{name} is not UTF-8 text and nothing that is known: bring {KNOWN}.")

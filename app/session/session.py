@@ -12,10 +12,11 @@ from param.parameterized import discard_events
 
 from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks, Share
+from app.kinds.registry import kind_of
 from app.links.url import from_query, link, pinned_in
 from app.model.machine_file import read_machine
 from app.model.pareto import indexed
-from app.model.state import ProblemFields, moved, problem_with
+from app.model.state import ProblemFields, moved, problem_with, selected_operators, selected_tensors
 from app.session import planning, sweeping, tour, what_if
 from app.session.alternatives import Elsewhere
 from app.session.asking import SessionPart, Together
@@ -41,6 +42,8 @@ from planners.audits.shown import is_allocation
 from planners.core.errors import BadInput
 
 _keys = count(1)
+
+NOT_OF_IT = "The link's {} = {!r:.60} is nothing of its plan.{}"
 
 
 class Session:
@@ -250,6 +253,8 @@ class Session:
             (self.uploads.judge if judged else self.plan)()
         self.look.param.update(**look)
         self.work.refused = wrong or []
+        if not self._linked:
+            self._refuse(look, first_shown())
 
     def _show_first(self) -> None:
         budgets = stored_first()["budgets"]
@@ -284,6 +289,8 @@ class Session:
             self.pins.unpin()
         self.repins.start(pinned)
         self.work.refused = [*wrong, *more]
+        if not self._linked and self.work.shown is not None:
+            self._refuse(look, self.work.shown)
 
     def show(self, shown: DisplayedPlan) -> None:
         """Show a checked plan; cursor, selection and blocks stay where they still apply."""
@@ -316,7 +323,15 @@ class Session:
                 look.selection = self._linked.get("selection", "")
                 opened = self._linked.get("expanded", sorted(shown.opened))
                 look.expanded = [name for name in opened if name in shown.tree.names]
+        self._refuse(self._linked, shown)
         self._linked = {}
+
+    def _refuse(self, linked: Mapping[str, Any], shown: DisplayedPlan) -> None:
+        """Name what a link selects that the plan does not have."""
+        if unknown := parts_not_in(shown, linked):
+            self.work.refused = [*self.work.refused, *unknown.values()]
+            with discard_events(self.look):
+                self.look.param.update(**dict.fromkeys(unknown.keys() - {"step"}, ""))
 
     @property
     def busy(self) -> bool:
@@ -333,3 +348,19 @@ class Session:
         """The visitor has gone: stop everything that runs for them."""
         for part in self._parts:
             part.close()
+
+
+def parts_not_in(shown: DisplayedPlan, look: Mapping[str, Any]) -> dict[str, str]:
+    """A line for each of the selection, memory and step of a link that its plan does not have."""
+    kind, selection, memory = kind_of(shown), look.get("selection", ""), look.get("memory", "")
+    has = selected_tensors(shown.graph, selection) or selected_operators(shown.graph, selection)
+    unknown = {}
+    if selection and not has and kind.of_part(shown, selection, {}) is None:
+        unknown["selection"] = NOT_OF_IT.format("selection", selection, "")
+    keys = [region.key for region in kind.regions(shown)]
+    if memory and memory not in keys:
+        has_these = f" It has {', '.join(keys)}." if keys else ""
+        unknown["memory"] = NOT_OF_IT.format("memory", memory, has_these)
+    if (step := look.get("step", 0)) >= shown.steps:
+        unknown["step"] = NOT_OF_IT.format("step", step, f" It has {shown.steps} steps.")
+    return unknown

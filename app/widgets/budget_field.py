@@ -10,7 +10,7 @@ from typing import Any
 import panel as pn
 
 from app.kinds.registry import kind_of_planner
-from app.model.sizes import even_ratios, even_sizes, format_exact
+from app.model.sizes import asked_budget, even_ratios, even_sizes, format_exact
 from app.session.session import Session
 from app.widgets.bound import bind_to, said_in
 from app.widgets.buttons import button
@@ -20,14 +20,13 @@ from app.widgets.help_text import measured
 from app.widgets.style import BUDGET, FIELD, PLAIN, SMALL, TICKS
 from planners.audits.shown import of_allocation
 from planners.core.errors import BadInput
-from planners.core.units import format_bytes, parse_size
+from planners.core.units import format_bytes
 
 TICKS_OF = ("least", "MR", "MH", "MP")
 WIDE, NEAREST = 1.9, 9  # percent of the slider: what a letter takes; between two words
 BUDGET_TERMS = {"largest operator": "MR", "halfway": "MH", "all stays": "MP"}
 """The field's terms, by what named budgets are called where nobody has read the papers."""
 WORDS_OF = {name: words for words, name in BUDGET_TERMS.items()}
-MOST_BYTES = 2**40
 ABOUT = {
     "MR": "MR, the largest operator: no plan exists below",
     "MH": "MH, halfway between MR and MP",
@@ -148,17 +147,14 @@ class BudgetField(pn.viewable.Viewer):
     def _type(self, text: str) -> None:
         """Take a size that was typed. Raises `BadInput` for anything else, which ends what was said
         of the size before."""
-        name = text.strip().upper()
-        if not name:
+        if not text.strip():
             return
         try:
-            size = 0 if name in self.named else parse_size(text.strip())
-            if size > MOST_BYTES:
-                raise BadInput(f"{format_bytes(MOST_BYTES)} is the most that may be asked for")
+            size = asked_budget(text)
         except BadInput:
             self.session.work.infeasible = {}
             raise
-        self._set_budget(format_exact(size) if size else name)
+        self._set_budget(size if isinstance(size, str) else format_exact(size))
 
     def _show(self) -> None:
         """Show which budget is chosen, and what the named ones mean to the planner."""

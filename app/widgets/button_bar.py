@@ -51,7 +51,7 @@ class ButtonBar(Sender):
 .button-bar [hidden] { display: none; }
 button { font: 12px/1.3 var(--sw-font); padding: 3px 9px; min-height: 28px; border-radius: 4px;
   border: 1px solid transparent; background: var(--sw-grid); color: var(--sw-text);
-  white-space: nowrap; cursor: pointer; }
+  text-align: left; cursor: pointer; }
 button:hover { border-color: var(--sw-faint); }
 button:disabled { opacity: .5; cursor: default; }
 button[aria-pressed=true] { background: #0072B2; color: #fff; }

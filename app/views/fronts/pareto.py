@@ -394,11 +394,16 @@ def here_columns(shown: DisplayedPlan | None, across: str, metric: str) -> dict[
     """The place of the plan on screen."""
     if shown is None:
         return {"x": [], "y": []}
-    has = {
+    has = on_axes(shown)
+    return {"x": [has[across]], "y": [has[metric]]}
+
+
+def on_axes(shown: DisplayedPlan) -> dict[str, float]:
+    """What a plan has on each axis."""
+    return {
         "memory": shown.plan.budget_bytes,
         "peak": shown.report.peak_bytes,
         "latency": shown.trace.makespan_s,
         "traffic": shown.report.traffic_bytes,
         "energy": shown.trace.energy_j,
     }
-    return {"x": [has[across]], "y": [has[metric]]}

@@ -13,12 +13,13 @@ import panel as pn
 import planners as sp
 from app.display.file_names import file_word
 from app.model.options import apart, series
-from app.model.pareto import Buy, Point, buys, indexed, points_csv, unit, value
+from app.model.pareto import Buy, Point, best_within, buys, indexed, points_csv, unit, value
 from app.model.sizes import format_exact
+from app.model.units import finely
 from app.session.session import Session
 from app.session.sweep_lines import SWEPT, lines_of
 from app.views.fronts.pareto import LOOKS, TITLES, Looks, Pareto, draw
-from app.views.fronts.pareto_bar import axis_select, progress_text
+from app.views.fronts.pareto_bar import HARDLY, axis_select, progress_text
 from app.widgets.button_bar import alone
 from app.widgets.buttons import button
 from app.widgets.deferred import show_in_row
@@ -36,8 +37,6 @@ from planners.core.weights import WORDS
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 LISTED = 120
 LOAD = "point:"
-HARDLY = 0.02
-"""A smaller share than this is hardly worth more memory."""
 CSS = """
 progress { width: 100%; height: 7px; accent-color: #0072B2; }
 .told { font-size: 13px; line-height: 1.5; }
@@ -321,16 +320,6 @@ def _told(known: str, words: str) -> str:
     return f'<div class="told">{text}</div>'
 
 
-def best_within(points: Sequence[Point], budget: int, axis: str) -> Point | None:
-    """The best point of those that fit a budget: a plan for less memory is one for more.
-
-    Plans in which weights do something else than is asked count only where all are so.
-    """
-    alike = [p for p in points if not apart(p["problem"])] or list(points)
-    fitting = [p for p in alike if p["budget_bytes"] <= budget]
-    return min(fitting, key=lambda p: value(p, axis), default=None)
-
-
 def band_text(machine: sp.Machine) -> str:
     """How far a machine's seconds were from those of their judge."""
     least, most = machine.seconds_band
@@ -378,15 +367,3 @@ def listed(points: Sequence[dict[str, Any]], across: str) -> list[dict[str, Any]
     order = list(dict.fromkeys(p["series"] for p in points))
     ordered = sorted(points, key=lambda p: (order.index(p["series"]), value(p, across)))
     return ordered[:LISTED]
-
-
-def finely(value: float, of: str, *, sign: bool = False) -> str:
-    """A quantity in four digits: three are often the same for neighbours on a front."""
-    mark = ("+" if value > 0 else "−") if sign and value else "−" if value < 0 else ""
-    size = abs(value)
-    if of == "B":
-        return mark + format_bytes(round(size))
-    for factor, prefix in ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")):
-        if size >= factor or factor == 1e-9:
-            return f"{mark}{size / factor:.4g} {prefix}{of}"
-    raise AssertionError

@@ -127,6 +127,9 @@ def test_what_a_link_says_in_vain_is_told_with_the_nearest_name(text: str, near:
     ("field", "text", "why"),
     [
         ("budget", "x", "write bytes, or e.g. 256KiB"),
+        ("budget", "99999999 GiB", "1024 GiB is the most that may be asked for."),
+        ("axis", "q", "It is one of empty, steps, time."),
+        ("upload", "q", "Its model is no file: (uploaded)."),
         ("input_shape", "1,2,x", "write e.g. 1x3x224x224"),
         ("time_limit", "9999", "It is a whole number from 1 to 3,600."),
         ("step", "last", "It is a whole number from 0."),

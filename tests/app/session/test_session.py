@@ -59,6 +59,26 @@ def test_another_budget_gives_another_plan_and_keeps_the_cursor(
     assert session.look.step == 40
 
 
+def test_what_a_link_selects_is_of_its_plan_or_named() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.open({}, {"selection": "elephant", "memory": "ring", "step": 10**6})
+    assert [line.split(" = ")[0] for line in session.work.refused] == [
+        "The link's selection", "The link's memory", "The link's step"
+    ]  # fmt: skip
+    assert f"It has {session.work.shown.steps} steps." in session.work.refused[-1]
+    assert (session.look.selection, session.look.memory) == ("", "")
+    for there in (
+        "tensor:x",
+        "operator:conv2d",
+        f"run:{session.work.shown.graph.operators[0].name}",
+    ):
+        session.go_to(f"?v=3&selection={there}&step=3")
+        assert session.work.refused == []
+        assert session.look.selection == there
+    session.go_to("?v=3&selection=group:g99")
+    assert session.work.refused == ["The link's selection = 'group:g99' is nothing of its plan."]
+
+
 def test_nothing_happens_where_nothing_changes(session: Session) -> None:
     session.change(budget=session.problem.budget)
     assert not session.busy

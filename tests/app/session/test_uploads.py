@@ -319,6 +319,8 @@ WRONG: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "compressed": ("x.json.gz", lambda: gzip.compress(b"{}"), "x.json.gz is compressed"),
     "noise": ("x", lambda: bytes(range(200, 256)), "x is not UTF-8"),
     "text": ("x.txt", lambda: b"hello", "x.txt is a text of no kind"),
+    "no text": ("x.gguf", lambda: b"GGUF\3\0\0\0", "x.gguf is not UTF-8 text"),
+    "another archive": ("x.keras", lambda: zipped("a.txt", b"x"), "x.keras holds no program"),
     "a script": ("x.py", lambda: b"import os", "x.py is a text of no kind"),
     "a table": ("x.csv", lambda: b"a,b\n1,2", "x.csv has no columns that are known: an allocation"),
     "half of a graph": ("x.json", lambda: changed(lambda d: None)[:5000], "x.json is not JSON"),

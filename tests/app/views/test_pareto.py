@@ -40,15 +40,17 @@ from app.model.pareto import (
 )
 from app.model.staircase import staircase
 from app.model.state import Look
+from app.model.units import finely
 from app.session.session import Session
 from app.session.sweep_lines import (
     SWEPT,
     SweepLine,
 )
 from app.views.fronts.pareto import FAINT, Looks, Pareto, point_columns
-from app.views.fronts.pareto_bar import compare_planners
-from app.views.fronts.pareto_panel import ParetoPanel, answer_html, finely
+from app.views.fronts.pareto_bar import ParetoBar, compare_planners
+from app.views.fronts.pareto_panel import ParetoPanel, answer_html
 from app.widgets.palette import LIGHT
+from planners.core.units import format_bytes
 from tests.app.networks import beginning
 from tests.app.points import COSMA, FUSION, made
 
@@ -180,6 +182,49 @@ def test_the_answer_compares_the_best_plan_of_each_budget() -> None:
     points[1] = made(164, 20)
     assert "told apart" not in answer("latency", judged)
     assert "told apart" not in answer("latency")
+
+
+def test_a_better_plan_that_is_known_is_offered(shown: DisplayedPlan) -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.open({}, {})
+    bar, plan = ParetoBar(session), session.work.shown
+
+    def offered() -> str:
+        (row,) = bar.offer.buttons
+        return row["label"] if row["shown"] else ""
+
+    def known(budget: int, part: float, **asked: Any) -> dict[str, Any]:
+        problem = {**session.work.shown_for, "planner": "overlap", "options": {}, **asked}
+        return {
+            **made(budget, 1, problem),
+            "makespan_s": part * plan.trace.makespan_s,
+            "energy_j": 0.0,
+        }
+
+    def at(*points: dict[str, Any]) -> str:
+        session.work.points = list(points)
+        return offered()
+
+    budget = plan.plan.budget_bytes
+    assert at() == ""
+    assert at(known(budget, 0.5)).startswith("50% less latency: overlap")
+    assert offered().endswith(f" in {format_bytes(budget)}")
+    assert at(known(budget, 0.99)) == ""  # hardly worth it
+    assert at(known(budget + 1, 0.5)) == ""  # it needs more
+    assert at(known(budget, 0.5, weights="counted")) == ""  # another problem
+    assert at(known(budget, 0.5, planner="fusion")) == ""  # so is that: it counts them
+    assert "80% less latency" in at(known(budget, 0.5), known(budget - 9, 0.2))
+    session.work.planning = True
+    assert offered() == ""
+    session.work.planning = False
+    session.look.metric = "memory"
+    assert offered() == ""
+    session.look.metric = "energy"
+    assert "less energy" in offered()
+    chosen = []
+    session.sweeps.load = chosen.append  # type: ignore[method-assign]
+    bar.offer._acts["better"]()
+    assert chosen == [0]
 
 
 def test_the_chart_shows_doubt_and_what_the_array_costs(shown: DisplayedPlan) -> None:
