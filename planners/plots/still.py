@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ from bokeh.models import (
 )
 from holoviews.plotting import Plot as HoloViewsPlot
 from holoviews.plotting.bokeh import BokehRenderer
+from panel.io.resources import CDN_DIST, DIST_DIR
 
 from planners.core.svg import LEFT, RIGHT, Scale, box, drawing, even_step, line, text
 from planners.core.units import format_bytes, format_quantity
@@ -48,11 +50,23 @@ WORDS: dict[str, Callable[[float], str]] = {
 """What a tick says, by what has a browser say it."""
 
 
+STYLES = re.compile(re.escape(CDN_DIST) + r"([\w./-]+\.css)(?:\?v=[\w.]+)?")
+"""What Panel's outputs fetch from its makers' server, though their scripts are inline."""
+
+
+def _as_data(style: re.Match[str]) -> str:
+    """The style sheet itself, from the installed package, in the place of its address."""
+    css = (DIST_DIR / style[1]).read_bytes()
+    return f"data:text/css;base64,{b64encode(css).decode()}"
+
+
 class StillRenderer(BokehRenderer):
     """HoloViews' renderer; each output has a picture too, which hides once the view is there."""
 
     def components(self, obj: Any, *given: Any, **more: Any) -> tuple[dict[str, Any], Any]:
         data, about = super().components(obj, *given, **more)
+        if "text/html" in data:
+            data["text/html"] = STYLES.sub(_as_data, data["text/html"])
         figure = obj.state if isinstance(obj, HoloViewsPlot) else hv.render(obj, backend=BACKEND)
         if "text/html" in data and (svg := still_svg(figure)):
             url = f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"

@@ -207,5 +207,7 @@ def test_an_output_has_the_picture_beside_the_view(plan: sp.Plan) -> None:
     data, _ = renderer.components(sp.plots.occupancy(plan))
     html = data["text/html"]
     assert html.index("data-root-id") < html.index("data:image/svg+xml;base64,")
+    assert "holoviz.org" not in html  # its style sheets come with it
+    assert html.count("data:text/css;base64,") >= 4
     data, _ = renderer.components(hv.HexTiles([(0, 0), (1, 1)]))
     assert "data:image/svg" not in data["text/html"]
