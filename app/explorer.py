@@ -39,7 +39,7 @@ from app.views.panels.live_solver import LiveSolver
 from app.views.panels.status import Status
 from app.views.time.step_range import RangeMarks
 from app.views.time.stepper import Stepper
-from app.views.time.timeline import TimelineView, timeline_title
+from app.views.time.timeline import TimelineView, timeline_legend_html, timeline_title
 from app.widgets.button_bar import ButtonBar, add_alone, alone
 from app.widgets.deferred import seen
 from app.widgets.following import follow
@@ -49,7 +49,6 @@ from app.widgets.legends import (
     add_time,
     differs_html,
     heading,
-    lanes_legend_html,
     map_legend,
     map_legend_html,
     serial_switch,
@@ -233,7 +232,6 @@ class Explorer(pn.viewable.Viewer):
         self._show_by_hand()
         comparing = pinned is not None
         self.legend.object = map_legend_html(kind.looks, differs_html() if comparing else "")
-        self.lanes_legend.object = lanes_legend_html(kind.streams)
 
     def _show_by_hand(self) -> None:
         shown, look = self.session.work.shown, self.session.look
@@ -277,6 +275,7 @@ class Explorer(pn.viewable.Viewer):
         self.lanes_title.object = heading(
             term("Timeline", "timeline"), timeline_title(shown, look.serial)
         )
+        self.lanes_legend.object = timeline_legend_html(shown, look.serial)
 
     def _seek(self) -> None:
         """Where the drawing merges pieces, the browser has to be told those of the selection."""

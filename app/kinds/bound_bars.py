@@ -28,6 +28,16 @@ LOOKS = {
 }
 OF_MEMORY, OF_TRANSFERS = (GREEN, "dot"), (VERMILLION, "diagonal_cross")
 """How bars look that bytes on chip bind, and those that transfers bind."""
+WORDS = {
+    LOOKS[MACS]: ("MACs", "operators whose MACs, at full rate, take most of their time"),
+    LOOKS[ARRAY]: ("array not full", "their steps leave units of the array without work"),
+    LOOKS[VECTOR]: ("output elements", "the vector unit, which makes the elements of outputs"),
+    LOOKS[SETUP]: ("setup", "each operator's start takes most of its time"),
+    LOOKS[GIVEN]: ("given", "their time was measured or given"),
+    OF_MEMORY: ("bytes on chip", "reads and writes of a memory on chip"),
+    OF_TRANSFERS: ("transfers", "arithmetic waits for what comes from off chip or goes there"),
+}
+"""What bars of each look are called, and what that means."""
 HATCHES = (*(hatch for _, hatch in LOOKS.values()), OF_MEMORY[1], OF_TRANSFERS[1])
 
 
@@ -87,6 +97,12 @@ class BoundBars(Bars):
         told = f"{used:.1%} of the MACs that the full rate makes meanwhile"
         places = (first.start_s, last.stop_s, lane_name(BOUND))
         return (*places, colour, hatch, label, what, when, first.step + 1, told, "operator")
+
+
+def bound_looks(shown: DisplayedPlan) -> list[tuple[str, str, str, str]]:
+    """The colour, hatch, name and meaning of each look that the lane has for a plan."""
+    found = {look_of(each.binds, each.sentence) for each in shown.bindings.values() if each.binds}
+    return [(*look, *words) for look, words in WORDS.items() if look in found]
 
 
 def look_of(part: str, sentence: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import panel as pn
@@ -49,6 +49,11 @@ HATCHES = {
     " transparent 1.5px 5px)",
     "horizontal_line": "repeating-linear-gradient(0deg, rgba(255,255,255,.6) 0 1.5px,"
     " transparent 1.5px 5px)",
+    "vertical_line": "repeating-linear-gradient(90deg, rgba(255,255,255,.6) 0 1.5px,"
+    " transparent 1.5px 5px)",
+    "diagonal_cross": "repeating-linear-gradient(45deg, rgba(255,255,255,.6) 0 1px,"
+    " transparent 1px 5px), repeating-linear-gradient(-45deg, rgba(255,255,255,.6) 0 1px,"
+    " transparent 1px 5px)",
 }
 
 
@@ -67,8 +72,7 @@ def legend_html(differs: str = "") -> str:
     """The legend of the address map, with the outlines where a plan is pinned."""
     items = []
     for name, (colour, hatch, about) in STAYS.items():
-        image = "" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
-        style = image or f"background: {colour}"
+        style = _filled(colour, hatch)
         mark = {"leaves": " ▲", "came back": " ▼"}.get(name, "")
         items.append(_item(style, f"{name}{mark}", about, STAY_TERMS))
     title = term("Address map", "address map")
@@ -110,16 +114,18 @@ def roles_legend_html(
     """The legend of a circular pool or of rings: what each part is at the time."""
     items = []
     for name, (colour, hatch, about) in roles.items():
-        style = (
-            f"background: {colour}" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
-        )
-        items.append(_item(style, name, about, ROLE_TERMS))
+        items.append(_item(_filled(colour, hatch), name, about, ROLE_TERMS))
     head = marked(title, ROLE_TERMS)
     return f'<div class="legend"><b>{head}</b>{"".join(items)}{more}</div>'
 
 
-def lanes_legend_html(streams: bool = False) -> str:
-    """Colours of the lanes: busy, waiting, and whether waiting costs time."""
+def lanes_legend_html(
+    streams: bool = False, bound: Sequence[tuple[str, str, str, str]] = ()
+) -> str:
+    """Colours of the lanes: busy, waiting, whether waiting costs time, and what binds operators.
+
+    `bound`: the colour, hatch, name and meaning of each part of the machine that does.
+    """
     stall = f"background: {HATCHES['right_diagonal_line']}, {VERMILLION}"
     line = f"height: 2px; vertical-align: 3px; background: {GREY}"
     full = f"background: {HATCHES['left_diagonal_line']}, {ORANGE}"
@@ -135,7 +141,17 @@ def lanes_legend_html(streams: bool = False) -> str:
             (full, "ring full", "an earlier layer must leave first: hover tells which"),
         ]
     marks = "".join(_item(style, name, about, LANE_TERMS) for style, name, about in items)
-    return f'<div class="legend">{marks}</div>'
+    parts = [
+        _item(_filled(colour, hatch), name, about, LANE_TERMS)
+        for colour, hatch, name, about in bound
+    ]
+    binds = f"<b>bound by</b>{''.join(parts)}" if parts else ""
+    return f'<div class="legend">{marks}{binds}</div>'
+
+
+def _filled(colour: str, hatch: str) -> str:
+    """The style of a mark in a colour with a hatch."""
+    return f"background: {colour}" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
 
 
 def timeline_legend() -> pn.pane.HTML:
@@ -144,7 +160,7 @@ def timeline_legend() -> pn.pane.HTML:
         lanes_legend_html(),
         css_classes=["lanes-legend"],
         stylesheets=[TIP, PLAIN, LEGEND],
-        width=300,
+        sizing_mode="stretch_width",
         margin=(4, 6),
     )
 

@@ -19,10 +19,9 @@ from app.kinds.registry import kind_of
 from app.model.machines import title_of
 from app.model.paths import ASSETS
 from app.views.panels.cards import CSS, badge, cards_html, scope
-from app.views.time.timeline import timeline_title
+from app.views.time.timeline import timeline_legend_html, timeline_title
 from app.widgets.legends import (
     heading,
-    lanes_legend_html,
     map_legend_html,
     pool_legend_html,
 )
@@ -204,7 +203,8 @@ def _map(shown: DisplayedPlan, parts: Parts) -> str:
 
 def _lanes(shown: DisplayedPlan, parts: Parts) -> str:
     title = heading("Timeline", timeline_title(shown, parts.serial))
-    return _bar(title, lanes_legend_html(kind_of(shown).streams)) + _plot("timeline", parts)
+    legend = timeline_legend_html(shown, parts.serial)
+    return _bar(title, legend) + _plot("timeline", parts)
 
 
 def _box(name: str, parts: Parts, title: str) -> str:

@@ -19,6 +19,7 @@ import planners as sp
 from app.captions.pictures import time_words
 from app.display.displayed_plan import DisplayedPlan
 from app.kinds.bars_of_time import (
+    BOUND,
     COLUMNS,
     ENDS_IN_SIGHT,
     ENGINES,
@@ -30,7 +31,7 @@ from app.kinds.bars_of_time import (
     Columns,
     lane_name,
 )
-from app.kinds.bound_bars import HATCHES
+from app.kinds.bound_bars import HATCHES, bound_looks
 from app.kinds.registry import kind_of
 from app.kinds.step_axis import ROOM_AFTER
 from app.kinds.whole import engines_of
@@ -40,6 +41,7 @@ from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS
 from app.widgets.frames import filled_there
 from app.widgets.glyphs import describe, put, tappable, tell
 from app.widgets.hatched import hatched
+from app.widgets.legends import lanes_legend_html
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
 from app.widgets.viewport import ALIKE, WhenStill
 from planners.core.colours import PLAIN
@@ -205,6 +207,13 @@ class TimelineView:
 def narrow(bars: Sequence[tuple[float, float]], least: float) -> bool:
     """Whether most bars, given by start and stop, are shorter than so many seconds."""
     return 2 * sum(right - left < least for left, right in bars) > len(bars)
+
+
+def timeline_legend_html(shown: DisplayedPlan, serial: bool) -> str:
+    """What colours and hatches of a plan's timeline mean."""
+    kind, trace = kind_of(shown), shown.serial_trace if serial else shown.trace
+    bound = bound_looks(shown) if BOUND in kind.lanes(shown, trace) else []
+    return lanes_legend_html(kind.streams, bound)
 
 
 def timeline_title(shown: DisplayedPlan, serial: bool) -> str:

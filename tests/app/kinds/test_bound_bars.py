@@ -8,11 +8,12 @@ import pytest
 
 import planners as sp
 from app.kinds.bars_of_time import MOST
-from app.kinds.bound_bars import LOOKS, BoundBars, in_sight
+from app.kinds.bound_bars import LOOKS, BoundBars, bound_looks, in_sight
 from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
 from app.outputs.notebook.pages import shown_page
 from app.outputs.standalone.write import seen_of
+from app.views.time.timeline import timeline_legend_html
 from planners.core.program import Compute
 from planners.core.svg import Paints
 from planners.simulator.binding import ARRAY, seconds_bound
@@ -54,6 +55,12 @@ def test_spans_hold_what_binds_each_operator(planner: str, machine: str) -> None
     }
     if machine == "npu_small":
         assert (LOOKS[ARRAY][0], "bound by steps of the array that are not full") in bound
+    looks = [rows[name] for name in ("lane", "colour", "hatch")]
+    drawn = {(colour, hatch) for lane, colour, hatch in zip(*looks, strict=True) if "by" in lane}
+    assert {(colour, hatch) for colour, hatch, *_ in bound_looks(shown)} == drawn
+    legend = timeline_legend_html(shown, serial=False)
+    assert all(f"</i>{name}</span>" in legend for _, _, name, _ in bound_looks(shown))
+    assert "bound by" not in timeline_legend_html(shown, serial=True)
     assert kind.lanes(shown, shown.serial_trace) == engines_of(shown.serial_trace)
     assert not isinstance(kind.bars(shown, shown.serial_trace), BoundBars)
     assert "bound by" in shown_page(shown, Paints("test"))
