@@ -246,6 +246,7 @@ def _header(
         "<em>How a neural network runs in a memory that is too small for it</em>",
         styles={"color": "#b9cbd9", "font-size": "13px"},
         css_classes=["tagline"],
+        stylesheets=["div { visibility: inherit !important; }"],  # Panel's own shows it always
     )
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
     folded = [

@@ -132,4 +132,10 @@ def test_axe_has_nothing_against_planners_compared_and_a_lecture(
     expect(page.locator(".pace select")).to_have_attribute("aria-label", "pace")
     found["presenter"] = violations(page)
     page.keyboard.press("Escape")
+    page.locator(".header-button.more button").click()  # The line in the header comes back.
+    expect(page.locator(".tagline em")).to_be_visible()
+    page.keyboard.press("p")
+    expect(page.locator(".tagline em")).to_be_hidden()
+    found["presenter"] += violations(page)
+    page.keyboard.press("Escape")
     assert {state: rules for state, rules in found.items() if rules} == {}
