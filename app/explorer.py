@@ -327,7 +327,8 @@ class Explorer(pn.viewable.Viewer):
         for add in (add_time, add_hex, add_hand):
             add(ways, session)
         add_alone(ways, "memory")
-        head = seen(pn.Row, self.legend, MemorySwitch(session), ways, margin=0, **wide)
+        parts = self.legend, MemorySwitch(session), ways
+        head = seen(pn.Row, *parts, css_classes=["bar"], margin=0, **wide)
         views = plot(self.map), plot(self.occupancy)
         memory = seen(pn.Column, head, HandBar(session), *views, self.under, **box("memory"))
         timeline = near(pn.Column, 232, lanes, **box("lanes"))

@@ -78,6 +78,18 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
     page.locator("#sidebar-button").click()
     comes_true(page, OVER_THE_PAGE)
     page.locator("#sidebar-button").click()
+    for opened, closes in (("comparison", "close-comparison"), ("planners", "close-planners")):
+        page.keyboard.press("s" if opened == "comparison" else "a")
+        if opened == "comparison":
+            page.locator(".open-compare button").click()
+        expect(page.locator(f".{opened}.box")).to_be_visible()
+        comes_true(page, "document.getElementById('main').scrollWidth <= 390")
+        page.locator(f".{closes} button").click()
+    page.keyboard.press("p")
+    stepper = page.locator(".stepper[data-presented] button").first
+    expect(stepper).to_be_visible()
+    assert stepper.evaluate(TOPMOST)
+    page.keyboard.press("Escape")
     page.evaluate("window.print = () => { window.printed = 1; }")
     page.keyboard.press("Control+p")
     comes_true(page, "window.printed === 1")
@@ -85,6 +97,19 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     page.locator("#sidebar-button").click()
     expect(page.locator("#sidebar")).not_to_have_class(re.compile("hidden"))
+
+
+TOPMOST = """(e) => {
+  const { left, top, width, height } = e.getBoundingClientRect();
+  let at = document.elementFromPoint(left + width / 2, top + height / 2);
+  while (at.shadowRoot) {
+    const inner = at.shadowRoot.elementFromPoint(left + width / 2, top + height / 2);
+    if (!inner || inner === at) break;
+    at = inner;
+  }
+  return at === e;
+}"""
+"""Whether nothing covers an element."""
 
 
 @needs_axe

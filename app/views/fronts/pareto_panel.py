@@ -174,6 +174,7 @@ class ParetoPanel(pn.viewable.Viewer):
         asked = pn.Row(
             self.more, self.ask, self.sweep, self.stop, self.picture, align="end", **WIDE
         )
+        asked.css_classes = ["bar"]
         right = pn.Column(
             self.chosen, asked, self.wrong, self.state, self.answer, self.table, self.list,
             css_classes=["right"], width=470, margin=(0, 4),
