@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from math import gcd, lcm
 
 from planners.allocation import cp_sat
-from planners.allocation.arena import best_fit_arena
+from planners.allocation.in_time_order import extent_of, quick_arena
 from planners.allocation.problem.instance import reduce
 from planners.allocation.problem.model import Lifetime, load_lower_bound
 from planners.core.integers import rounded_up
@@ -74,12 +75,18 @@ def aligned_load(lifetimes: Sequence[Lifetime]) -> int:
 
 def _load(rounded: Sequence[Lifetime], own: Mapping[str, int]) -> int:
     """The most, over time, of the sum of the sizes less the largest padding."""
-    most, live = 0, list[Lifetime]()
+    most = sizes = 0
+    ends: list[tuple[int, int]] = []
+    padding: list[tuple[int, int]] = []  # The largest first; what has ended goes once it is first.
     for new in sorted(rounded, key=lambda item: item.lower):
-        live = [old for old in live if old.upper > new.lower]
-        live.append(new)
-        sizes = sum(item.size_bytes for item in live)
-        most = max(most, sizes - max(item.size_bytes - own[item.id] for item in live))
+        while ends and ends[0][0] <= new.lower:
+            sizes -= heappop(ends)[1]
+        while padding and padding[0][1] <= new.lower:
+            heappop(padding)
+        sizes += new.size_bytes
+        heappush(ends, (new.upper, new.size_bytes))
+        heappush(padding, (own[new.id] - new.size_bytes, new.upper))
+        most = max(most, sizes + padding[0][0])
     return most
 
 
@@ -89,8 +96,8 @@ def settle_aligned(
     """Whether lifetimes of sizes above zero fit, at addresses that are multiples of theirs."""
     if load_lower_bound(lifetimes) > capacity_bytes:
         return solve(lifetimes, capacity_bytes, clock)
-    quick = best_fit_arena(lifetimes)
-    if max(quick[item.id] + item.size_bytes for item in lifetimes) <= capacity_bytes:
+    quick = quick_arena(lifetimes, clock)
+    if extent_of(lifetimes, quick) <= capacity_bytes:
         return Settled(True, "order", quick)
     for a, part in rounded_parts(lifetimes):
         within = _within(lifetimes, capacity_bytes, a)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
 
-from planners.allocation.problem.model import HeldPart, Lifetime
+from planners.allocation.problem.model import Lifetime
 from planners.core.errors import InvalidPlan
 
 
@@ -13,25 +15,31 @@ def check_packing(
 ) -> None:
     """Raise InvalidPlan unless every lifetime has a place, aligned, within capacity, its own.
 
-    O(n log n + pairs that overlap in time).
+    O(n log n): what is held at a time never overlaps, so that only the two beside it are met.
     """
     _check_names(lifetimes, offsets)
     for item in sorted(lifetimes, key=lambda item: item.lower):
         _check_place(item, offsets[item.id], capacity_bytes)
     held = [(part, item) for item in lifetimes for part in item.held_parts()]
-    live: list[tuple[HeldPart, Lifetime]] = []
-    for new, item in sorted(held, key=lambda pair: pair[0].lower):
-        live = [pair for pair in live if pair[0].upper > new.lower]
-        for old, other in live:
-            if _overlap(offsets[other.id], old, offsets[item.id], new):
+    live: list[tuple[int, int, str]] = []  # from and to which address, whose; rising
+    ends: list[tuple[int, tuple[int, int, str]]] = []
+    for part, item in sorted(held, key=lambda pair: pair[0].lower):
+        while ends and ends[0][0] <= part.lower:
+            _, over = heappop(ends)
+            del live[bisect_left(live, over)]
+        start, stop = offsets[item.id] + part.low, offsets[item.id] + part.high
+        at = bisect_left(live, (start, stop, item.id))
+        for other_start, other_stop, other in live[max(0, at - 1) : at + 1]:
+            if max(start, other_start) < min(stop, other_stop):
                 raise InvalidPlan(
-                    f"{item.id!r} overlaps {other.id!r} at {offsets[other.id] + old.low:#x} "
-                    f"(+{old.high - old.low} bytes)",
-                    step=new.lower,
-                    address=offsets[item.id] + new.low,
+                    f"{item.id!r} overlaps {other!r} at {other_start:#x} "
+                    f"(+{other_stop - other_start} bytes)",
+                    step=part.lower,
+                    address=start,
                     kind="overlap",
                 )
-        live.append((new, item))
+        live.insert(at, (start, stop, item.id))
+        heappush(ends, (part.upper, (start, stop, item.id)))
 
 
 def _check_place(item: Lifetime, offset: int, capacity_bytes: int) -> None:
@@ -61,8 +69,3 @@ def _check_names(lifetimes: Sequence[Lifetime], offsets: Mapping[str, int]) -> N
         raise InvalidPlan(
             f"an offset is given for {unknown[0]!r}, which is no lifetime", kind="ids"
         )
-
-
-def _overlap(start: int, one: HeldPart, other_start: int, other: HeldPart) -> bool:
-    first = max(start + one.low, other_start + other.low)
-    return first < min(start + one.high, other_start + other.high)

@@ -11,7 +11,6 @@ that one lies before or behind the other as a whole.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, gcd
@@ -20,7 +19,8 @@ from typing import Any
 
 from planners.allocation import cp_sat
 from planners.allocation.aligned import Settled
-from planners.allocation.arena import best_fit_arena
+from planners.allocation.heuristics import pairs_at_once
+from planners.allocation.in_time_order import extent_of, quick_arena
 from planners.allocation.problem.instance import split_in_time
 from planners.allocation.problem.model import Lifetime, live_peak, load_lower_bound
 from planners.core.integers import rounded_up
@@ -57,8 +57,8 @@ def least_interrupted(
     extent, bound, solver = 0, load_lower_bound(lifetimes), "order"
     for number, group in enumerate(groups):
         part = clock.part(clock.left_s / (len(groups) - number))
-        if _pairs(group) > MOST_PAIRS:
-            placed = _as_wholes(group)
+        if pairs_at_once([t.lower for t in group], [t.upper for t in group]) > MOST_PAIRS:
+            placed = _as_wholes(group, part)
         elif capacity_bytes is None:
             placed = _GappedGroup(group, part, max(extent, bound)).least()
         else:
@@ -86,16 +86,10 @@ def settle_interrupted(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock
     return Settled(fits, placed.solver, {}, tuple(item.id for item in lifetimes))
 
 
-def _pairs(lifetimes: Sequence[Lifetime]) -> int:
-    """How many pairs of them live at once."""
-    lowers, uppers = (sorted(ends) for ends in zip(*((t.lower, t.upper) for t in lifetimes)))
-    return sum(k - bisect_right(uppers, lower) for k, lower in enumerate(lowers))
-
-
-def _as_wholes(lifetimes: Sequence[Lifetime]) -> PlacedWithGaps:
+def _as_wholes(lifetimes: Sequence[Lifetime], clock: Clock) -> PlacedWithGaps:
     """Quickly: each has its bytes in its gaps too."""
-    offsets = best_fit_arena(lifetimes)
-    extent = max(offsets[item.id] + item.size_bytes for item in lifetimes)
+    offsets = quick_arena(lifetimes, clock)
+    extent = extent_of(lifetimes, offsets)
     return PlacedWithGaps(offsets, extent, load_lower_bound(lifetimes), "order")
 
 

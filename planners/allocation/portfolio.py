@@ -9,6 +9,7 @@ from itertools import accumulate
 from planners.allocation import cp_sat, heuristics
 from planners.allocation.aligned import Settled, by_themselves, settle_aligned
 from planners.allocation.heuristics import Offsets, neighbours, place
+from planners.allocation.in_time_order import in_time_order
 from planners.allocation.interrupted import are_interrupted, settle_interrupted
 from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.problem.model import Lifetime, Packing, live_peak
@@ -259,7 +260,7 @@ STAGES = ("trivial", "order", "promotion", "large", "crowded", "search", "cp-sat
 def settle(instance: Instance, clock: Clock) -> Verdict:
     """Try one part of the portfolio after another on an instance whose load fits."""
     verdict = _quick(instance, clock)
-    if verdict.fits is not None or clock.expired() or len(instance) > MOST_BLOCKS:
+    if verdict.fits is not None or clock.expired() or verdict.solver == "order":
         return verdict
 
     def solve_core(core: Instance) -> tuple[bool | None, list[int]]:
@@ -289,6 +290,12 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
 
 
 def _quick(instance: Instance, clock: Clock) -> Verdict:
+    """By orders and repairs; of more than a search can take, by orders alone."""
+    if not heuristics.can_pair(instance.start, instance.stop, clock):
+        places = in_time_order(instance.as_lifetimes())
+        placed = [places[id] for id in instance.ids]
+        fits = instance.extent(placed) <= instance.capacity
+        return Verdict(fits or None, placed if fits else [], "order")
     if (offsets := heuristics.list_placement(instance, clock)) is not None:
         return Verdict(True, offsets, "order")
     if len(instance) > MOST_BLOCKS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from planners.allocation import heuristics
 from planners.allocation.aligned import aligned_load, by_themselves, unit_of
-from planners.allocation.arena import best_fit_arena
+from planners.allocation.in_time_order import extent_of, quick_arena
 from planners.allocation.interrupted import are_interrupted, least_interrupted
 from planners.allocation.portfolio import MOST_BLOCKS, pack
 from planners.allocation.problem.instance import reduce
@@ -45,12 +45,12 @@ def pack_tightest(
         return Tightest(placed.offsets, placed.extent_bytes, placed.bound_bytes)
     unit = unit_of(lifetimes)
     bound = tried = aligned_load(lifetimes)
-    offsets: Mapping[str, int] = best_fit_arena(lifetimes)
-    extent = max((offsets[item.id] + item.size_bytes for item in lifetimes), default=0)
+    offsets: Mapping[str, int] = quick_arena(lifetimes, clock)
+    extent = extent_of(lifetimes, offsets)
     clock.report("best fit", extent, bound)
     if len(lifetimes) > MOST_BLOCKS:
         offsets = _lowest_of_orders(lifetimes, offsets, bound, clock)
-        extent = max(offsets[item.id] + item.size_bytes for item in lifetimes)
+        extent = extent_of(lifetimes, offsets)
         return Tightest(offsets, extent, bound)
     capacity = bound
     while tried < extent and not clock.expired():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from planners.allocation.problem.model import Gap
 from planners.audits.foreign import ForeignPlan, ForeignTensor, conflicts
 from planners.core.errors import BadInput
 
@@ -17,30 +18,52 @@ def some(rng: random.Random, count: int) -> list[ForeignTensor]:
         lower = rng.randrange(12)
         upper, size = lower + rng.randint(1, 5), rng.randint(0, 6)
         offset = rng.choice([None, rng.randrange(20), rng.randrange(20)])
-        tensors.append(ForeignTensor(f"t{number}", lower, upper, size, offset))
+        branches = ((0, rng.choice("ab")),) if rng.random() < 0.2 else ()
+        tensor = ForeignTensor(f"t{number}", lower, upper, size, offset, branches=branches)
+        if upper - lower > 2 and rng.random() < 0.5:
+            low = rng.randint(0, size)
+            gap = Gap(lower + 1, rng.randint(lower + 2, upper), low, rng.randint(low, size))
+            tensor = replace(tensor, gaps=(gap,))
+        tensors.append(tensor)
     return tensors
+
+
+def test_few_conflicts_of_very_many() -> None:
+    """Pairs that share no bytes are not looked at one by one, nor what comes after the first."""
+    row = [ForeignTensor(f"t{k}", k % 3, 9, 4, 4 * k) for k in range(20_000)]
+    assert conflicts(row) == []
+    (only,) = conflicts([*row, ForeignTensor("x", 2, 3, 5, 79_999)])
+    assert (only.one, only.other, only.start, only.stop) == ("t19999", "x", 79_999, 80_000)
+    heap = [replace(t, offset=0) for t in row]
+    assert len(conflicts(heap, most=10)) == 10
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_conflicts_are_bytes_held_twice(seed: int) -> None:
-    tensors = some(random.Random(seed), 8)
+    tensors = some(random.Random(seed), 8 if seed % 2 else 16)
     held: dict[tuple[int, int], list[str]] = {}
     for tensor in tensors:
         if tensor.offset is not None:
-            for step in range(tensor.lower, tensor.upper):
-                for byte in range(tensor.offset, tensor.offset + tensor.size_bytes):
-                    held.setdefault((step, byte), []).append(tensor.id)
+            for part in tensor.lifetime.held_parts():
+                for step in range(part.lower, part.upper):
+                    for byte in range(tensor.offset + part.low, tensor.offset + part.high):
+                        held.setdefault((step, byte), []).append(tensor.id)
+    sides = {t.id: dict(t.branches) for t in tensors}
     wanted: dict[frozenset[str], set[tuple[int, int]]] = {}
     for place, ids in held.items():
         for k, one in enumerate(ids):
             for other in ids[:k]:
+                both = sides[one].keys() & sides[other].keys()
+                if any(sides[one][step] != sides[other][step] for step in both):
+                    continue
                 wanted.setdefault(frozenset((one, other)), set()).add(place)
     found = conflicts(tensors)
     assert {frozenset((c.one, c.other)) for c in found} == set(wanted)
     for conflict in found:
         places = wanted[frozenset((conflict.one, conflict.other))]
         assert conflict.step == min(step for step, _ in places)
-        assert {b for _, b in places} == set(range(conflict.start, conflict.stop))
+        shared = {byte for step, byte in places if step == conflict.step}
+        assert shared == set(range(conflict.start, conflict.stop))
     assert [c.step for c in found] == sorted(c.step for c in found)
 
 

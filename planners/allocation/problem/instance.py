@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import gcd
 
 from planners.allocation.problem.model import Lifetime
@@ -33,11 +34,16 @@ class Instance:
 
     def loads(self) -> list[int]:
         """The sum of the sizes of the blocks in each section."""
-        loads = [0] * self.sections
+        change = [0] * (self.sections + 1)
         for start, stop, size in zip(self.start, self.stop, self.size, strict=True):
-            for section in range(start, stop):
-                loads[section] += size
-        return loads
+            change[start] += size
+            change[stop] -= size
+        return list(accumulate(change[:-1]))
+
+    def as_lifetimes(self) -> list[Lifetime]:
+        """The blocks as lifetimes in sections, of sizes in units."""
+        parts = zip(self.ids, self.start, self.stop, self.size, strict=True)
+        return [Lifetime(*part) for part in parts]
 
     def in_bytes(self, offsets: Sequence[int]) -> dict[str, int]:
         """Offsets by block, in units, as offsets by id, in bytes."""

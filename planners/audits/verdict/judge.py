@@ -15,6 +15,7 @@ from planners.audits.foreign import Conflict, ForeignPlan, ForeignTensor, confli
 from planners.audits.verdict.buffers import pack_buffers
 from planners.core.errors import BadInput
 from planners.core.progress import Clock
+from planners.core.range_maxima import range_maxima
 
 if TYPE_CHECKING:
     from planners.audits.cure.arena import Overlaps
@@ -191,15 +192,15 @@ def _least(
 def blamed(tensors: Sequence[ForeignTensor], limit_bytes: int) -> tuple[BlamedTensor, ...]:
     """The placed tensors that end above a limit, the highest first."""
     high = [t for t in tensors if t.offset is not None and t.size_bytes and t.stop > limit_bytes]
+    high.sort(key=lambda t: (-t.stop, -t.size_bytes))
     times, loads = _loads(tensors)
+    most = range_maxima(
+        loads,
+        [max(0, bisect_right(times, t.lower) - 1) for t in high],
+        [bisect_left(times, t.upper) for t in high],
+    )
     return tuple(
-        BlamedTensor(
-            t.id,
-            t.size_bytes,
-            t.stop,
-            max(loads[max(0, bisect_right(times, t.lower) - 1) : bisect_left(times, t.upper)]),
-        )
-        for t in sorted(high, key=lambda t: (-t.stop, -t.size_bytes))
+        BlamedTensor(t.id, t.size_bytes, t.stop, live) for t, live in zip(high, most, strict=True)
     )
 
 
