@@ -253,8 +253,7 @@ class Session:
             (self.uploads.judge if judged else self.plan)()
         self.look.param.update(**look)
         self.work.refused = wrong or []
-        if not self._linked:
-            self._refuse(look, first_shown())
+        self._refuse_on_screen(look)
 
     def _show_first(self) -> None:
         budgets = stored_first()["budgets"]
@@ -289,8 +288,7 @@ class Session:
             self.pins.unpin()
         self.repins.start(pinned)
         self.work.refused = [*wrong, *more]
-        if not self._linked and self.work.shown is not None:
-            self._refuse(look, self.work.shown)
+        self._refuse_on_screen(look)
 
     def show(self, shown: DisplayedPlan) -> None:
         """Show a checked plan; cursor, selection and blocks stay where they still apply."""
@@ -325,6 +323,11 @@ class Session:
                 look.expanded = [name for name in opened if name in shown.tree.names]
         self._refuse(self._linked, shown)
         self._linked = {}
+
+    def _refuse_on_screen(self, linked: Mapping[str, Any]) -> None:
+        """The same where the plan of a link is on screen already."""
+        if not self._linked and self.work.shown is not None:
+            self._refuse(linked, self.work.shown)
 
     def _refuse(self, linked: Mapping[str, Any], shown: DisplayedPlan) -> None:
         """Name what a link selects that the plan does not have."""

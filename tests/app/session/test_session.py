@@ -79,6 +79,26 @@ def test_what_a_link_selects_is_of_its_plan_or_named() -> None:
     assert session.work.refused == ["The link's selection = 'group:g99' is nothing of its plan."]
 
 
+def test_what_a_link_selects_stays_though_its_plan_was_made_before(
+    session: Session, until: Any
+) -> None:
+    small = {"model": "squeezenet1_1", "planner": "cosma", "budget": "MR"}
+    for _ in range(2):  # The second time the plan is there at once.
+        other = Session(session.pool)
+        other.open(small, {"selection": "tensor:relu_", "step": 7})
+        settle(other, until)
+        assert other.work.shown.graph.name == "squeezenet1_1"
+        assert (other.look.selection, other.look.step) == ("tensor:relu_", 7)
+        assert other.work.refused == []
+        other.go_to("?v=3&model=alexnet&selection=tensor:relu_&step=3")
+        settle(other, until)
+        other.go_to("?v=3&model=alexnet&selection=tensor:nothing&step=3")
+        assert other.work.refused == [
+            "The link's selection = 'tensor:nothing' is nothing of its plan."
+        ]
+        other.close()
+
+
 def test_nothing_happens_where_nothing_changes(session: Session) -> None:
     session.change(budget=session.problem.budget)
     assert not session.busy
@@ -181,7 +201,9 @@ def test_any_name_may_be_tried_and_the_answer_says_what_is_wrong(
     assert session.work.shown is before
 
 
-def test_an_input_shape_is_planned_and_a_number_is_a_batch(session: Session, until: Any) -> None:
+def test_an_input_shape_is_planned_and_a_number_is_a_batch(
+    tracing_workers: None, session: Session, until: Any
+) -> None:
     session.change(model="squeezenet1_1", input_shape="2x3x128x128")
     settle(session, until)
     assert session.work.shown.graph.source["input_shape"] == [[2, 3, 128, 128]]
