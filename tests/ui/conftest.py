@@ -70,10 +70,15 @@ class Server:
         self._process.wait(60)
 
 
+_logs: list[Path] = []
+"""What the server of this process says, for a journey that fails."""
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the explorer is."""
     made = Server(tmp_path_factory.mktemp("server"))
+    _logs.append(made.log)
     yield made.address
     made.end()
     # A page that closes while it is written to makes Tornado complain; only our frames count.
@@ -298,6 +303,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         if isinstance(shared, SharedPage):
             report.sections.append(("Wrong in the browser", "\n".join(shared.wrong)))
             report.sections.append(("On the page", shared.words()))
+            told = _logs[-1].read_text(errors="replace") if _logs else ""
+            report.sections.append(("In the server's log", told[-6000:]))
             report.sections.append(("After a step", shared.words_after_a_step()))
             shared.close()
     return report
