@@ -42,6 +42,14 @@ def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
         assert requirement.specifier.contains(pinned[name])
 
 
+def test_what_is_needed_ends_at_the_next_major_version() -> None:
+    for text in PYPROJECT["project"]["dependencies"]:
+        need, version = Requirement(text), pins()[canonicalize_name(Requirement(text).name)]
+        major = int(version.partition(".")[0])
+        assert f"<{major + 1}" in str(need.specifier).split(","), text
+        assert not need.specifier.contains(f"{major + 1}.0.0a1", prereleases=True), text
+
+
 def test_pins_are_portable() -> None:
     for name, version in pins().items():
         assert re.fullmatch(r"[0-9][0-9a-z.]*", version), f"{name}: {version} is for one platform"

@@ -18,7 +18,7 @@ from planners.cosma.ilp import solve as ilp_solve
 from planners.cosma.ilp.model import build
 from planners.cosma.ilp.plan import order_of
 from planners.cosma.ilp.solve import Solved, solve, solvers, write_lp, write_mps
-from planners.cosma.ilp.variables import Ilp, Kind
+from planners.cosma.ilp.variables import Ilp, Kind, load_pulp
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.peak import order_peak
 from tests.random_graphs import random_graph
@@ -205,3 +205,9 @@ def test_the_command_line_has_it(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert not stop.value.code
     row = json.loads(capfd.readouterr().out)
     assert (row["status"], row["objective_bytes"], row["solver"]) == ("optimal", 2, "ILP (HiGHS)")
+
+
+def test_another_pulp_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_pulp(), "__version__", "4.0.0a12")
+    with pytest.raises(sp.BadInput, match=r"need PuLP 3, and 4\.0\.0a12 is installed: pip install"):
+        sp.plan(sp.load("mcunet_in0"), "cosma", "MR", method="ilp")

@@ -12,16 +12,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from planners.core.errors import Cancelled
+from planners.core.errors import BadInput, Cancelled
 from planners.cosma.model.problem import ScheduleProblem
 
+PULP = "3"
+"""The major version whose interface this is."""
 Kind = Literal["full", "mpmf", "fixed"]
 Key = tuple[str, int]  # tensor, timestep
 Pair = tuple[str, str, int]
 
 
 def load_pulp() -> Any:
-    """PuLP, kept from importing `highspy`: one process cannot load both that and ortools."""
+    """PuLP, kept from importing `highspy`: one process cannot load both that and ortools.
+
+    Raises `BadInput` for a version with another interface.
+    """
     if "pulp" in sys.modules or "highspy" in sys.modules:
         import pulp
     else:
@@ -30,6 +35,12 @@ def load_pulp() -> Any:
             import pulp
         finally:
             del sys.modules["highspy"]
+    version = str(getattr(pulp, "__version__", ""))
+    if version.partition(".")[0] != PULP:
+        raise BadInput(
+            f"integer programs need PuLP {PULP}, and {version or 'another'} is installed: "
+            f"pip install 'pulp<{int(PULP) + 1}', or another method"
+        )
     return pulp
 
 
