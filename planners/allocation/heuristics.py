@@ -5,12 +5,10 @@ A heuristic never proves that nothing fits. All are deterministic: random number
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-
-import numpy as np
 
 from planners.allocation.problem.instance import Instance
 from planners.core.progress import Clock
@@ -38,9 +36,8 @@ def neighbours(start: Sequence[int], stop: Sequence[int]) -> list[list[int]]:
 
 def pairs_at_once(start: Sequence[int], stop: Sequence[int]) -> int:
     """How many pairs of the half-open `[start, stop)` share time."""
-    starts = np.sort(np.asarray(start, np.int64))
-    ended = np.searchsorted(np.sort(np.asarray(stop, np.int64)), starts, "right")
-    return int((np.arange(len(starts)) - ended).sum())
+    stops = sorted(stop)
+    return sum(k - bisect_right(stops, begins) for k, begins in enumerate(sorted(start)))
 
 
 def can_pair(start: Sequence[int], stop: Sequence[int], clock: Clock) -> bool:

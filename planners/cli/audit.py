@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,16 @@ def audit(
     max_peak: Annotated[
         str | None,
         typer.Option(
-            "--max-peak", help="exit with 3 where it needs more, or is broken, e.g. 64KiB"
+            "--max-peak",
+            help="exit with 3 where it needs more, or is broken, e.g. 64KiB; of an arena: its head",
+        ),
+    ] = None,
+    max_arena: Annotated[
+        str | None,
+        typer.Option(
+            "--max-arena",
+            help="exit with 3 where TensorFlow Lite Micro's arena, head and tail, needs more: "
+            "where the wheel tflite-micro is there to measure it",
         ),
     ] = None,
     out: Annotated[
@@ -49,11 +58,12 @@ def audit(
     shown = {"--as-plan": as_plan, "--better-as-plan": better_as_plan}
     require_distinct([file], {"--out": out, **shown})
     limit = None if max_peak is None else sp.parse_size(max_peak)
+    most = None if max_arena is None else sp.parse_size(max_arena)
     with Reporter(f"auditing {file.name}") as reporter:
         found = sp.audit(
             file,
             memory=memory,
-            changes=limit is None,
+            changes=limit is None and most is None,
             time_limit=time_limit,
             should_stop=lambda: reporter.stop,
         )
@@ -65,6 +75,8 @@ def audit(
         if path is not None:
             write_json(path, found.as_plan(better=bool(better), memory=memory).to_json())
     facts = found.facts()
+    if most is not None:
+        _require_arena(found, most, facts, as_json)
     if limit is None or not (found.broken or found.judged_bytes > limit):
         CommandAnswer(as_json).give(facts, _text(found))
         return
@@ -82,10 +94,28 @@ def audit(
     raise typer.Exit(fail(message, {**facts, **status, "blame": to_blame}, as_json, 3))
 
 
+def _require_arena(found: Audit, most: int, facts: dict[str, Any], as_json: bool) -> None:
+    """End with 3 where a measured arena needs more than `most` bytes. Raises `BadInput` where the
+    plan is of no arena with a tail."""
+    need = found.arena
+    if need is None:
+        raise sp.BadInput("--max-arena: only TensorFlow Lite Micro's arena has a head and a tail")
+    if not need.measured and not as_json:
+        print("--max-arena: not judged, because the tail is estimated")
+    if need.total_bytes <= most or not need.measured:
+        return
+    message = f"{Path(found.plan.source).name}: {need.total_bytes:,} bytes are more than {most:,}"
+    if not as_json:
+        print(_text(found))
+    status = {"status": "over", "max_arena_bytes": most}
+    raise typer.Exit(fail(f"{message}: {need.sentence()}", {**facts, **status}, as_json, 3))
+
+
 def _text(found: Audit) -> str:
     """The verdict for people: the sentence, then a table a memory, then notes."""
     tables = [_table(found, memory) for memory in found.memories]
-    return "\n".join([found.sentence(), *tables, *_gain_lines(found), *found.plan.notes])
+    arena = [found.arena.sentence()] if found.arena else []
+    return "\n".join([found.sentence(), *tables, *arena, *_gain_lines(found), *found.plan.notes])
 
 
 def _gain_lines(found: Audit) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from planners.allocation.problem.model import live_peak
 from planners.audits.foreign import ForeignPlan, ForeignTensor
@@ -16,9 +17,13 @@ from planners.core.machine import Machine, load_machine
 from planners.core.plan import Plan
 from planners.core.progress import Clock
 
+if TYPE_CHECKING:
+    from planners.audits.readers.tflm_arena import ArenaNeed
+
 BY_RIGHT = (
     "outputs lie over inputs as the file says: right for the runtime's reference kernels alone"
 )
+TFLM = "TensorFlow Lite Micro"
 OURS = "spillway audit"
 """What made the better placement, where it is shown as a plan."""
 JUDGE_SHARE = 0.5
@@ -30,12 +35,14 @@ class Audit:
     """A plan and what is found of each of its memories, the one with most bytes first.
 
     `gains`: what each change by itself would buy, where the network is known. Bytes are those of
-    all memories together.
+    all memories together. `arena`: what TensorFlow Lite Micro's arena must have in all, whose plan
+    is of the head.
     """
 
     plan: ForeignPlan
     memories: tuple[MemoryAudit, ...]
     gains: tuple[AuditGain, ...] = ()
+    arena: ArenaNeed | None = None
 
     @property
     def broken(self) -> bool:
@@ -195,6 +202,7 @@ class Audit:
             "memories": [self._memory_facts(memory) for memory in self.memories],
             "gains": [asdict(gain) for gain in self.gains],
             "notes": list(self.plan.notes),
+            **({"arena": self.arena.facts()} if self.arena else {}),
         }
 
     def _memory_facts(self, memory: MemoryAudit) -> dict[str, Any]:
@@ -241,4 +249,14 @@ def audit_plan(
     if allowed is not None:
         plan = replace(plan, notes=(*plan.notes, BY_RIGHT))
     bought = gains(plan, found[0], clock, allowed is not None) if known else ()
-    return Audit(plan, tuple(found), tuple(bought))
+    return Audit(plan, tuple(found), tuple(bought), _arena(plan, found))
+
+
+def _arena(plan: ForeignPlan, found: Sequence[MemoryAudit]) -> ArenaNeed | None:
+    """What TensorFlow Lite Micro's arena must have, where the plan is the one of a file."""
+    head = found[0].peak_bytes
+    if plan.tool != TFLM or head is None or not Path(plan.source).is_file():
+        return None
+    from planners.audits.readers.tflm_arena import arena_need  # and TensorFlow Lite's format
+
+    return arena_need(plan.source, head)

@@ -1,0 +1,45 @@
+"""What TensorFlow Lite Micro's recording allocator says of a file, as a line of JSON.
+
+    python tflm_recorded.py FILE
+
+Run as a script, in a process of its own: the runtime prints past Python, and ends it where a file
+breaks it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import sys
+import tempfile
+from pathlib import Path
+
+ARENA_BYTES = 2**28
+
+
+def recorded(path: Path) -> dict[str, int]:
+    """Bytes of the head and of the tail, and those of a pointer."""
+    from tflite_micro.python.tflite_micro import runtime  # type: ignore[import-not-found]
+
+    interpreter = runtime.Interpreter.from_bytes(
+        path.read_bytes(),
+        arena_size=ARENA_BYTES,
+        intrepreter_config=runtime.InterpreterConfig.kAllocationRecording,
+    )
+    with tempfile.TemporaryFile() as told:
+        kept = [os.dup(1), os.dup(2)]
+        for number in (1, 2):
+            os.dup2(told.fileno(), number)
+        interpreter.print_allocations()
+        for number, before in enumerate(kept, 1):
+            os.dup2(before, number)
+        told.seek(0)
+        text = told.read().decode("utf-8", "replace")
+    parts = dict(re.findall(r"Arena allocation (head|tail) (\d+) bytes", text))
+    return {**{name: int(size) for name, size in parts.items()}, "word": struct.calcsize("P")}
+
+
+if __name__ == "__main__":
+    print(json.dumps(recorded(Path(sys.argv[1]))))
