@@ -276,6 +276,26 @@ def test_an_archive_of_another_kind_is_said(tmp_path: Path, names: list[str], li
         sp.from_pt2(path)
 
 
+def test_every_byte_of_an_archive_may_be_wrong(tmp_path: Path) -> None:
+    """Each byte changed in several ways, and each length: read, or one line."""
+    path, program = tmp_path / "x.pt2", {"graph_module": {}, "schema_version": {"major": 8}}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("é/models/model.json", json.dumps(program))
+        archive.writestr("é/data/weights/w", bytes(9))
+    data, right = path.read_bytes(), 0
+    broken = [data[:length] for length in range(len(data))]
+    for at, byte in enumerate(data):
+        for other in {0, 1, 127, 128, 255, byte ^ 1, byte ^ 8, byte ^ 128}:
+            broken.append(data[:at] + bytes([other]) + data[at + 1 :])
+    for each in broken:
+        path.write_bytes(each)
+        try:
+            right += pt2_file.read_pt2(path) == program
+        except sp.BadInput as error:
+            assert "\n" not in str(error)
+    assert 1000 < right < len(broken) // 2
+
+
 def test_a_zip_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pt2_file, "LARGEST_PROGRAM", 10**6)
     path = tmp_path / "m.pt2"

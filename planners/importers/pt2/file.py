@@ -59,6 +59,10 @@ def _program_text(path: Path) -> bytes:
         raise BadInput(
             f"{path} is not a .pt2 archive, or is cut short: it is no zip file"
         ) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path}: names of files in it are no UTF-8: the archive is broken"
+        ) from error
     except (zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:
         raise BadInput(f"{path}: the program in it cannot be unpacked: {error}") from error
     except OSError as error:
