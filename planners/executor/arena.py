@@ -88,10 +88,13 @@ class Arena:
         roots = [m for m in spaces.memories.values() if m.parent is None and m.addressed]
         if (total := sum(self._size(memory) for memory in roots)) > LARGEST:
             raise BadInput(f"execute allocates what it plans: {total} bytes are over {LARGEST}")
-        self.bytes = {
-            memory.name: torch.full((self._size(memory),), POISON, dtype=torch.uint8)
-            for memory in roots
-        }
+        try:
+            self.bytes = {
+                memory.name: torch.full((self._size(memory),), POISON, dtype=torch.uint8)
+                for memory in roots
+            }
+        except RuntimeError as error:  # What torch raises where it gets no memory.
+            raise BadInput(f"execute allocates what it plans: no room for {total} bytes") from error
         self.layout: dict[tuple[str, Piece], tuple[torch.dtype, tuple[int, ...]]] = {}
 
     def _size(self, memory: Memory) -> int:

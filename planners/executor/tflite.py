@@ -43,7 +43,14 @@ def execute_tflite(
             f"{path} is not the file that the plan was made from: that is "
             f"{wanted.get('file', 'no .tflite file')!s:.80}, of other bytes"
         )
-    given = model.random_inputs(seed) if inputs is None else list(inputs)
+    try:
+        given = model.random_inputs(seed) if inputs is None else list(inputs)
+        return _executed(plan, model, given)
+    except MemoryError as error:
+        raise BadInput(f"{path} cannot be executed here: {error!s:.80}") from error
+
+
+def _executed(plan: Plan, model: TfliteModel, given: list[Any]) -> Execution:
     runner = _Runner(plan, model, given)
     for item in plan.program.instructions:
         runner.run(item)

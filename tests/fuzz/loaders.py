@@ -53,6 +53,15 @@ def _network(suffix: str) -> Loader:
     return read
 
 
+def _tflite(data: bytes) -> object:
+    """Read as the others, then by its own types, planned and run by its kernels."""
+    read = _network("tflite")(data)
+    path = _file("net.tflite", data)
+    graph = sp.load(path, bytes_per_element="native", fold_padding=False)
+    sp.execute(sp.plan(graph, "cosma", sp.budgets(graph).MP, time_limit=1), path)
+    return read
+
+
 def _foreign(name: str, beside: tuple[str, str] = ("", "")) -> Loader:
     def read(data: bytes) -> object:
         if beside[0]:
@@ -147,7 +156,7 @@ def _here_is_all_that_commands_read() -> None:
 LOADERS: Mapping[str, Loader] = {
     "onnx": _network("onnx"),
     "pt2": _network("pt2"),
-    "tflite": _network("tflite"),
+    "tflite": _tflite,
     "darknet": _network("cfg"),
     "pte": _foreign("net.pte"),
     "machine": _machine,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ from planners.cli.main import app
 from planners.executor.tflite import execute_tflite
 from planners.importers.tflite.kernels import fixed_point
 from planners.importers.tflite.source_model import TfliteModel
-from tests.audits.cure.networks import NETWORKS, SAME, SIDES, VALID, Int8Net
+from tests.audits.cure.networks import NETWORKS, SAME, SIDES, VALID, Int8Net, branches, residual
+from tests.cases import cases
 from tests.importers.tflite_models import TfliteWriter
 
 
@@ -238,3 +241,17 @@ def test_int16_and_padding(tmp_path: Path) -> None:
     assert same[0, 0, 0, 0] == (0 + 1 + 3 + 4) * 1000 + 8
     assert same[0, 1, 1, 0] == 32767  # saturated
     assert valid.reshape(()) == 4501  # (36000 + 8) / 8
+
+
+@pytest.mark.parametrize("seed", range(cases(30, 300)))
+def test_a_file_with_a_wrong_byte_is_executed_or_refused(seed: int, tmp_path: Path) -> None:
+    dice, path = Random(seed), tmp_path / "net.tflite"
+    data = bytearray((residual, branches)[seed % 2]().to_bytes())
+    for _ in range(1 + seed % 2):
+        at = dice.randrange(len(data))
+        data[at] = dice.choice([0, 1, 127, 128, 255, data[at] ^ 1 << dice.randrange(8)])
+    path.write_bytes(data)
+    with contextlib.suppress(sp.SpillwayError):
+        graph = sp.load(path, bytes_per_element="native", fold_padding=False)
+        plan = sp.plan(graph, "cosma", sp.budgets(graph).MP, time_limit=1)
+        sp.execute(plan, path)

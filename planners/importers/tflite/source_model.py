@@ -22,7 +22,7 @@ from planners.importers.tflite.kernels.call import (
     Unsupported,
 )
 from planners.importers.tflite.kernels.elements import clamped
-from planners.importers.tflite.kernels.windows import finished
+from planners.importers.tflite.kernels.windows import LARGEST, finished
 from planners.importers.tflite.reader import MALFORMED, VARIABLES, SubgraphReader
 from planners.importers.tflite.values import TfliteNode
 from planners.importers.tflite.words import fuses
@@ -104,6 +104,8 @@ class TfliteModel:
         if begin is not None:
             return _here(begin.astype(own.dtype)).reshape(own.shape)
         zero = self.zero(name) if own.dtype == "int8" else 0
+        if zero not in range(-128, 128):
+            raise BadInput(f"{self.file.path}: the zero of {name!r:.80} is {zero}, no int8")
         return torch.full(own.shape, zero, dtype=getattr(torch, own.dtype))
 
     def input_values(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
@@ -120,7 +122,12 @@ class TfliteModel:
         """Inputs drawn by chance: all whole numbers that a type has, normal ones of float."""
         rng, drawn = np.random.default_rng(seed), []
         for wanted in self.found.inputs:
-            drawn.append(_drawn(rng, self.found.values.tensors[wanted.name]))
+            tensor = self.found.values.tensors[wanted.name]
+            if tensor.elements > LARGEST:
+                raise BadInput(
+                    f"{self.file.path}: {wanted.name!r:.80} has {tensor.elements:,} elements"
+                )
+            drawn.append(_drawn(rng, tensor))
         return drawn
 
     def outputs(self, known: Mapping[str, torch.Tensor]) -> tuple[NDArray[Any], ...]:
@@ -183,7 +190,7 @@ class TfliteModel:
                 raise BadInput(
                     f"{self.file.path}: {node.operator.label} cannot be executed: {why}"
                 ) from None
-            except MALFORMED as error:
+            except (*MALFORMED, RuntimeError, MemoryError) as error:
                 raise BadInput(
                     f"{self.file.path}: {node.operator.label} is malformed: {error!s:.80}"
                 ) from error

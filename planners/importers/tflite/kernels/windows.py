@@ -23,6 +23,8 @@ from planners.importers.tflite.kernels.fixed_point import (
 )
 
 Real = NDArray[np.float32]
+LARGEST = 2**28
+"""Elements of a map with its padding: strides of a file may ask for any number."""
 
 
 class _Slide(NamedTuple):
@@ -42,6 +44,9 @@ class _Slide(NamedTuple):
             reach += (self.taps[axis] - 1) * self.dilation[axis] + 1
             behind = reach - self.before[axis] - data.shape[1 + axis]
             sides.append((self.before[axis], max(0, behind)))
+        rows, columns = (sum(sides[axis]) + data.shape[1 + axis] for axis in range(2))
+        if data.shape[0] * rows * columns * data.shape[3] > LARGEST:
+            raise ValueError(f"windows over {rows:,} by {columns:,} elements")
         return np.pad(data, ((0, 0), *sides, (0, 0)), constant_values=value)
 
     def views(self, padded: NDArray[Any]) -> Iterator[tuple[int, int, NDArray[Any]]]:
