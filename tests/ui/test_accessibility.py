@@ -84,6 +84,8 @@ def test_a_narrow_window_and_a_printer_have_all_views(small: Page) -> None:
             page.locator(".open-compare button").click()
         expect(page.locator(f".{opened}.box")).to_be_visible()
         comes_true(page, "document.getElementById('main').scrollWidth <= 390")
+        if opened == "planners":  # One of those that are installed here never ends by itself.
+            page.locator(".stop-all button").click()
         page.locator(f".{closes} button").click()
     page.keyboard.press("p")
     stepper = page.locator(".stepper[data-presented] button").first

@@ -11,7 +11,9 @@ import pytest
 
 import planners as sp
 from app.outputs.scripts import as_python
+from app.session import sweeping
 from app.session.session import Session
+from app.session.sweep_lines import SweepLine
 from app.session.sweeping import points_beside, sweep_budgets
 
 
@@ -249,6 +251,20 @@ def test_a_sweep_fills_in_and_a_point_can_be_loaded(session: Session, until: Any
     session.sweeps.load(index)
     settle(session, until)
     assert session.work.shown.plan.budget_bytes == points[index]["budget_bytes"]
+
+
+def test_a_planner_that_heeds_no_clock_holds_no_sweep(
+    session: Session, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {**session.request(), "planner": "stubborn", "options": {}}
+    line = SweepLine("stubborn", asked, [session.sweeps.budget_bytes], wide=False)
+    monkeypatch.setattr(sweeping, "lines_of", lambda *_: [line])
+    monkeypatch.setattr(sweeping, "PATIENCE", 0.0)
+    monkeypatch.setattr(sweeping, "PATIENCE_S", 0.5)
+    session.sweeps.start()
+    settle(session, until)
+    assert not session.work.sweeping
+    assert "took more than 0.5 seconds" in session.work.sweep["notes"]["stubborn"]
 
 
 def test_a_sweep_covers_the_named_budgets() -> None:
