@@ -121,7 +121,7 @@ def test_another_budget_is_the_plans_before_there_is_one(fused: Session, until: 
 
 
 def test_what_may_stay_on_chip_is_not_in_a_preview_and_it_says_so(
-    pool: WorkerPool, until: Any
+    tracing_workers: None, pool: WorkerPool, until: Any
 ) -> None:
     session = Session(pool)
     small = {**SMALL, "input_shape": "1x3x24x24"}

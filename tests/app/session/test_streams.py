@@ -266,7 +266,9 @@ def test_plans_follow_the_slider_and_fronts_are_asked_for_once(
     assert work.shown.plan.budget_bytes == work.shown.stream.details.front[0][0]
 
 
-def test_resolutions_are_swept_with_progress_and_cancelled(session: Session, until: Until) -> None:
+def test_resolutions_are_swept_with_progress_and_cancelled(
+    tracing_workers: None, session: Session, until: Until
+) -> None:
     session.problem.param.update(**from_query(LINK)[0])
     session.plan()
     until(lambda: session.poll() or not session.busy)
