@@ -16,8 +16,8 @@ from planners.core.range_maxima import range_maxima
 
 Offsets = list[int]
 
-MOST_PAIRS, PAIRS_A_SECOND = 2**24, 500_000
-"""Lifetimes that live at once: a placement by size looks at each pair, some twice as fast."""
+MOST_PAIRS, PAIRS_A_SECOND = 2**24, 2_000_000
+"""Lifetimes that live at once: a placement by size looks at each pair, about as fast."""
 CLOCK_EVERY = 256  # blocks put down between two looks at the clock
 
 

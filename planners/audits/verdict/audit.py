@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,7 @@ class Audit:
         """A tensor as people call it."""
         return self._names.get(id) or id
 
-    @property
+    @cached_property
     def _names(self) -> dict[str, str]:
         return {t.id: t.name for t in self.plan.tensors}
 
