@@ -209,6 +209,11 @@ def _classify(call: Call, values: _Values, alias: bool) -> None:
 
 
 def _sources(call: Call, stored: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """What the bytes that a call reads are made of. Raises `BadInput` where one has none, such as a
+    text in the place of weights."""
+    for name in call.reads:
+        if name not in stored:
+            raise BadInput(f"{call.name!r:.80} reads {name!r:.80}, which is no tensor of numbers")
     return tuple(dict.fromkeys(s for name in call.reads for s in stored[name]))
 
 

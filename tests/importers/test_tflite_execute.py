@@ -255,3 +255,16 @@ def test_a_file_with_a_wrong_byte_is_executed_or_refused(seed: int, tmp_path: Pa
         graph = sp.load(path, bytes_per_element="native", fold_padding=False)
         plan = sp.plan(graph, "cosma", sp.budgets(graph).MP, time_limit=1)
         sp.execute(plan, path)
+
+
+@pytest.mark.parametrize("place", ["weights", "bias"])
+@pytest.mark.parametrize("kind", ["string", "resource"])
+def test_a_text_in_the_place_of_numbers_is_named(place: str, kind: str, tmp_path: Path) -> None:
+    w = TfliteWriter()
+    x, y = w.tensor((1, 8, 8, 4), name="x"), w.tensor((1, 8, 8, 8), name="y")
+    reads = [x, w.weight((8, 1, 1, 4), "float32"), w.weight((8,))]
+    w.operator("CONV_2D", reads, [y], "Conv2DOptions", StrideH=1, StrideW=1)
+    w.inputs, w.outputs = [x], [y]
+    w.tensors[reads[1 if place == "weights" else 2]]["dtype"] = kind
+    with pytest.raises(sp.BadInput, match="which is no tensor of numbers"):
+        sp.load(w.save(tmp_path / "net.tflite"))
