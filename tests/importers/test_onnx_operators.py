@@ -257,6 +257,12 @@ def test_split_and_its_items(tmp_path: Path) -> None:
     assert whole.operators[0].outputs == ("a", "c")
 
 
+def test_a_split_has_as_many_outputs_as_it_says(tmp_path: Path) -> None:
+    nodes = [node("Split", "x", "a b", axis=2, num_outputs=3), node("Relu", "a", "y")]
+    with pytest.raises(sp.BadInput, match="says that it has 3 outputs and has 2"):
+        sp.load(write(model(nodes, {"x": [2, 4, 6, 9]}, Y), tmp_path))
+
+
 def test_opaque_operators_need_everything_and_are_noted(tmp_path: Path) -> None:
     nodes = [
         node("Twirl", "x", "h", domain="my.own"),

@@ -340,6 +340,7 @@ def _inferred(
         schema = onnx.defs.get_schema(node.op_type, version, domain)
     except onnx.defs.SchemaError:
         return None
+    _require_split(node, file)
     names = list(dict.fromkeys(filter(None, node.input)))
     known = ((name, values.known(name)) for name in names)
     data = {n: numpy_helper.from_array(array, n) for n, array in known if array is not None}
@@ -358,9 +359,19 @@ def _inferred(
         RuntimeError,
         ValueError,
         TypeError,
+        MemoryError,
     ) as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or ["it is malformed"]
         raise BadInput(f"{file.path}: {label(node)} does not do: {lines[0].strip()}") from error
+
+
+def _require_split(node: Any, file: OnnxFile) -> None:
+    """Refuse a Split into another number of parts than it has: onnx's inference believes it."""
+    said = next((a.i for a in node.attribute if a.name == "num_outputs"), None)
+    if node.op_type == "Split" and said is not None and said != len(node.output):
+        raise BadInput(
+            f"{file.path}: {label(node)} says that it has {said} outputs and has {len(node.output)}"
+        )
 
 
 def _complete(found: Any) -> tuple[tuple[int, ...], int] | None:
