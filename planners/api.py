@@ -288,6 +288,7 @@ def audit(
     *,
     memory: str | None = None,
     changes: bool = True,
+    measure: bool = True,
     time_limit: float = 60.0,
     should_stop: Callable[[], bool] | None = None,
 ) -> Audit:
@@ -295,15 +296,22 @@ def audit(
 
     `plan` is a file (`.tflite`, `.pte`, CSV with offsets, a listing of Vela or XLA) or what a
     reader made of one; `memory` judges one of its memories only. With `changes`, and where the file
-    has the network, `gains` says what each change would buy. `time_limit` in seconds is for all of
-    it: what is not proven by then says so. Raises `BadInput` for what is no such file.
+    has the network, `gains` says what each change would buy. With `measure`, TensorFlow Lite Micro
+    itself is run on its file where the wheel is installed, to record the whole arena: native code,
+    not for files of strangers. `time_limit` in seconds is for all but that: what is not proven by
+    then says so. Raises `BadInput` for what is no such file.
     """
     from planners.audits.readers.reading import read_plan
     from planners.audits.verdict.audit import audit_plan
 
     given = read_plan(plan) if isinstance(plan, str | Path) else plan
     return audit_plan(
-        given, memory=memory, changes=changes, time_limit=time_limit, should_stop=should_stop
+        given,
+        memory=memory,
+        changes=changes,
+        measure=measure,
+        time_limit=time_limit,
+        should_stop=should_stop,
     )
 
 
@@ -324,9 +332,8 @@ def blame(
 
     if isinstance(plan, str | Path):
         ours = Path(plan).suffix.lower() in (".json", ".html")
-        plan = (
-            Plan.load(plan) if ours else audit(plan, time_limit=time_limit, should_stop=should_stop)
-        )
+        asked: Any = {"measure": False, "time_limit": time_limit, "should_stop": should_stop}
+        plan = Plan.load(plan) if ours else audit(plan, **asked)
     if isinstance(plan, Plan):
         return blame_plan(plan, time_limit=time_limit, should_stop=should_stop)
     return blame_audit(plan)

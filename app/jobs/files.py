@@ -59,7 +59,7 @@ def judged(path: Path, name: str, *, better: bool = False) -> tuple[Audit, sp.Pl
     Raises `SpillwayError` with a line that names the file as its visitor does.
     """
     with named_file(path, name) as named:
-        found: Audit = sp.audit(named, changes=False, time_limit=AUDIT_S)
+        found: Audit = sp.audit(named, changes=False, measure=False, time_limit=AUDIT_S)
         if found.broken:
             raise sp.BadInput(f"{name}: {found.sentence()}")
         plan = found.as_plan(better=better or found.peak_bytes is None)

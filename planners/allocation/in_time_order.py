@@ -45,7 +45,7 @@ def _placed(lifetimes: Sequence[Lifetime]) -> dict[str, int]:
     solid = [item for item in lifetimes if item.size_bytes]
     events = [(item.lower, 1, -item.size_bytes, k) for k, item in enumerate(solid)]
     events += [(item.upper, 0, 0, k) for k, item in enumerate(solid)]
-    offsets, free = dict.fromkeys((item.id for item in lifetimes), 0), FreeBytes()
+    offsets, free = dict.fromkeys((item.id for item in lifetimes), 0), FreeList()
     for _, begins, _, k in sorted(events):
         item = solid[k]
         if begins:
@@ -55,7 +55,7 @@ def _placed(lifetimes: Sequence[Lifetime]) -> dict[str, int]:
     return offsets
 
 
-class FreeBytes:
+class FreeList:
     """The free ranges of a memory without an end, by size; none touches another, or the top."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 from planners.allocation.aligned import aligned_load, rounded_parts
 from planners.allocation.check import check_packing
 from planners.allocation.heuristics import MOST_PAIRS, can_pair, pairs_at_once
-from planners.allocation.in_time_order import FreeBytes, in_time_order
+from planners.allocation.in_time_order import FreeList, in_time_order
 from planners.allocation.portfolio import pack
 from planners.allocation.problem.instance import reduce
 from planners.allocation.problem.model import Lifetime, load_lower_bound
@@ -44,7 +44,7 @@ def test_places_are_right_and_no_byte_is_lost(seed: int) -> None:
 
 
 def test_a_freed_range_joins_its_neighbours() -> None:
-    free = FreeBytes()
+    free = FreeList()
     assert [free.take(10, 1) for _ in range(4)] == [0, 10, 20, 30]
     free.give(10, 20)
     free.give(0, 10)

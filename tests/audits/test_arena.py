@@ -59,9 +59,11 @@ def test_the_estimate_is_near_the_record(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", RECORDED)
 def test_the_runtime_records_it_where_it_is_installed(tmp_path: Path, kind: str) -> None:
     path = written(tmp_path, kind)
-    need = sp.audit(path, changes=False).arena
+    assert tflm_arena._measured(path) == sp.audit(path, changes=False).arena
+    need = tflm_arena._measured(path)
     assert need is not None
     assert need.measured
+    assert not sp.audit(path, changes=False, measure=False).arena.measured  # type: ignore[union-attr]
     assert need.runtime.startswith("tflite-micro 0.")
     assert (need.head_bytes, need.word_bits) == (sp.audit(path).peak_bytes, 64)
     assert need.tail_bytes == pytest.approx(RECORDED[kind], abs=64)
@@ -74,7 +76,7 @@ def test_what_the_arena_must_have_is_told_and_judged_where_it_is_known(
     head = sp.audit(path, changes=False).peak_bytes
     assert head is not None
     monkeypatch.setattr(tflm_arena, "_measured", lambda _path: None)
-    need = arena_need(path, head)
+    need = arena_need(path, head, measure=True)
     assert not need.measured
     assert need.total_bytes == head + need.tail_bytes > head
     assert "about" in need.sentence()

@@ -26,7 +26,11 @@ def run_blame(desk: Desk, request: Request) -> None:
         of = sp.Plan.from_json(json.loads(unpacked(request.more["packed"])))
     else:
         found, _ = judged(path_of(problem["upload"]), plain_name(problem["model"]))
-        of = sp.audit(found.better(), changes=False) if request.more["better"] else found
+        of = (
+            sp.audit(found.better(), changes=False, measure=False)
+            if request.more["better"]
+            else found
+        )
     if isinstance(of, sp.Plan):
         desk.result("blame", **{**sp.blame(of, time_limit=0.0).to_json(), "planning": True})
     blamed = sp.blame(of, time_limit=BLAME_S, should_stop=lambda: desk.stopped)

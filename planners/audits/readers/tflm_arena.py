@@ -16,7 +16,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planners.audits.readers.tflm import arena_bytes, offline_offsets, variables
@@ -88,9 +88,15 @@ class ArenaNeed:
         )
 
 
-def arena_need(path: str | Path, head_bytes: int) -> ArenaNeed:
-    """What a file's arena must have, whose head is known. Raises `BadInput` for a broken file."""
-    return _measured(Path(path)) or ArenaNeed(
+def arena_need(path: str | Path, head_bytes: int, *, measure: bool) -> ArenaNeed:
+    """What a file's arena must have with a head of so many bytes, which may be another plan's.
+
+    With `measure`, the runtime says the tail where it is installed: it is run on the file. Raises
+    `BadInput` for a broken file.
+    """
+    if measure and (own := _measured(Path(path))):
+        return replace(own, head_bytes=head_bytes)
+    return ArenaNeed(
         head_bytes,
         estimated_tail_bytes(read_tflite(path)),
         "TensorFlow Lite Micro's reference kernels with pointers of 64 bits",

@@ -15,6 +15,7 @@ import struct
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ARENA_BYTES = 2**28
 
@@ -28,6 +29,12 @@ def recorded(path: Path) -> dict[str, int]:
         arena_size=ARENA_BYTES,
         intrepreter_config=runtime.InterpreterConfig.kAllocationRecording,
     )
+    parts = dict(re.findall(r"Arena allocation (head|tail) (\d+) bytes", printed(interpreter)))
+    return {**{name: int(size) for name, size in parts.items()}, "word": struct.calcsize("P")}
+
+
+def printed(interpreter: Any) -> str:
+    """What an interpreter prints of its allocations: past Python, to the process's own outputs."""
     with tempfile.TemporaryFile() as told:
         kept = [os.dup(1), os.dup(2)]
         for number in (1, 2):
@@ -36,9 +43,7 @@ def recorded(path: Path) -> dict[str, int]:
         for number, before in enumerate(kept, 1):
             os.dup2(before, number)
         told.seek(0)
-        text = told.read().decode("utf-8", "replace")
-    parts = dict(re.findall(r"Arena allocation (head|tail) (\d+) bytes", text))
-    return {**{name: int(size) for name, size in parts.items()}, "word": struct.calcsize("P")}
+        return told.read().decode("utf-8", "replace")
 
 
 if __name__ == "__main__":

@@ -226,12 +226,14 @@ def audit_plan(
     *,
     memory: str | None = None,
     changes: bool = True,
+    measure: bool = True,
     time_limit: float = 60.0,
     should_stop: Callable[[], bool] | None = None,
 ) -> Audit:
     """Judge a plan, or one of its memories, within `time_limit` seconds.
 
-    With `changes`, say what each would buy where the plan has its network. Raises `BadInput` where
+    With `changes`, say what each would buy where the plan has its network; with `measure`, run the
+    runtime to record its arena. Raises `BadInput` where
     the plan contradicts itself, `UnknownName` for a memory it lacks.
     """
     names = plan.memories
@@ -250,14 +252,14 @@ def audit_plan(
     if allowed is not None:
         plan = replace(plan, notes=(*plan.notes, BY_RIGHT))
     bought = gains(plan, found[0], clock, allowed is not None) if known else ()
-    return Audit(plan, tuple(found), tuple(bought), _arena(plan, found))
+    return Audit(plan, tuple(found), tuple(bought), _arena(plan, found, measure))
 
 
-def _arena(plan: ForeignPlan, found: Sequence[MemoryAudit]) -> ArenaNeed | None:
+def _arena(plan: ForeignPlan, found: Sequence[MemoryAudit], measure: bool) -> ArenaNeed | None:
     """What TensorFlow Lite Micro's arena must have, where the plan is the one of a file."""
     head = found[0].peak_bytes
     if plan.tool != TFLM or head is None or not Path(plan.source).is_file():
         return None
     from planners.audits.readers.tflm_arena import arena_need  # and TensorFlow Lite's format
 
-    return arena_need(plan.source, head)
+    return arena_need(plan.source, head, measure=measure)

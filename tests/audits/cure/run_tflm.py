@@ -10,29 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from planners.audits.readers.tflm_recorded import printed
+
 ARENA_BYTES = 32_000_000
 
 
 def head_bytes(interpreter: Any) -> int:
-    """What the interpreter prints: it writes past Python, to the process's own outputs."""
-    with tempfile.TemporaryFile() as told:
-        kept = [os.dup(1), os.dup(2)]
-        for number in (1, 2):
-            os.dup2(told.fileno(), number)
-        interpreter.print_allocations()
-        for number, before in enumerate(kept, 1):
-            os.dup2(before, number)
-        told.seek(0)
-        text = told.read().decode()
+    text = printed(interpreter)
     found = re.search(r"Arena allocation head (\d+) bytes", text)
     assert found is not None, text
     return int(found[1])
