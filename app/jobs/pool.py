@@ -33,6 +33,9 @@ GRACE_S = 4.0  # two are enough to stop, check and send the plan
 WARM_AFTER_S = 4.0
 WATCH_S = 0.2
 MOST_OWNERS = 1000
+PATIENCE, PATIENCE_S = 3.0, 60.0
+"""A job in the background may take so many times the limit of its plans, and so many seconds
+beside: a planner that does not heed the clock holds a place that all visitors share."""
 TOO_MANY = "{most} of your jobs wait already: cancel some, or ask again once they are done"
 KEPT = frozenset({"plan"})  # kinds of requests that are answered from the disk where possible
 
@@ -124,8 +127,9 @@ class WorkerPool:
 
         A known plan comes from the disk, unless it is to be `fresh`; the job has ended by the end
         of this call where this server has read it before. A job that runs for more than `limit_s`
-        seconds, where that is above zero, is ended.
+        seconds, where that is above zero, is ended; one in the background has a limit in any case.
         """
+        limit_s = limit_s or (longest_s(request) if background else 0.0)
         job = PoolJob(self, next(self._numbers), request, owner, background, limit_s)
         entry = None
         if request.kind in KEPT and self.results and not fresh:
@@ -368,6 +372,13 @@ def crowding() -> float:
 
 def _turn(job: PoolJob, running: Mapping[Hashable, int], served: Mapping[Hashable, int]) -> Any:
     return job.background, running.get(job.owner, 0), served.get(job.owner, 0), job.number
+
+
+def longest_s(request: Request) -> float:
+    """Seconds that a job in the background may take, by the plans that it makes."""
+    more, limit_s = request.more, float(request.problem.get("time_limit", 0))
+    several = len(more.get("resolutions", ())) * len(more.get("pipelines", ()))
+    return PATIENCE * limit_s * (len(more.get("budgets", ())) or several or 1) + PATIENCE_S
 
 
 class Asks(Protocol):

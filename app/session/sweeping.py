@@ -27,9 +27,6 @@ from app.session.sweep_lines import sweep_budgets as sweep_budgets
 from planners.core.units import format_bytes
 
 AT_ONCE = 2
-PATIENCE, PATIENCE_S = 3.0, 60.0
-"""A point may take so many times the limit of a plan, and so many seconds beside: a planner that
-does not heed the clock holds a place that all visitors share."""
 WAITS = "waiting for the first plan of this network"
 
 
@@ -147,8 +144,7 @@ class Sweeps(SessionPart):
                 wrong=partial(self._failed, line),
                 ended=partial(self._ended, line),
             )
-            limit_s = PATIENCE * float(line.problem["time_limit"]) + PATIENCE_S
-            point.ask(request, background=True, limit_s=limit_s)
+            point.ask(request, background=True)
             line.running += 1
             self.asks.append(point)
 

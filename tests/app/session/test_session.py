@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.jobs import pool as jobs
+from app.jobs.protocol import Request
 from app.outputs.scripts import as_python
 from app.session import sweeping
 from app.session.session import Session
@@ -259,12 +261,21 @@ def test_a_planner_that_heeds_no_clock_holds_no_sweep(
     asked = {**session.request(), "planner": "stubborn", "options": {}}
     line = SweepLine("stubborn", asked, [session.sweeps.budget_bytes], wide=False)
     monkeypatch.setattr(sweeping, "lines_of", lambda *_: [line])
-    monkeypatch.setattr(sweeping, "PATIENCE", 0.0)
-    monkeypatch.setattr(sweeping, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(jobs, "PATIENCE", 0.0)
+    monkeypatch.setattr(jobs, "PATIENCE_S", 0.5)
     session.sweeps.start()
     settle(session, until)
     assert not session.work.sweeping
     assert "took more than 0.5 seconds" in session.work.sweep["notes"]["stubborn"]
+
+
+def test_what_is_in_the_background_has_a_limit_by_its_plans() -> None:
+    problem = {"time_limit": 30}
+    assert jobs.longest_s(Request("plan", problem)) == 150
+    assert jobs.longest_s(Request("sweep", problem, {"budgets": [1, 2]})) == 240
+    sweep = {"resolutions": [96, 128, 160], "pipelines": ["2s", "exact"], "shape": [1, 3, 8, 8]}
+    assert jobs.longest_s(Request("resolutions", problem, sweep)) == 600
+    assert jobs.longest_s(Request("reach", {})) == 60
 
 
 def test_a_sweep_covers_the_named_budgets() -> None:
