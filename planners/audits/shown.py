@@ -11,7 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from planners.audits.foreign import ForeignPlan, ForeignTensor, conflicts
+from planners.audits.conflicts import conflicts
+from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.machine import Machine, with_scratchpad

@@ -14,7 +14,8 @@ import pytest
 import planners as sp
 from planners.allocation import Lifetime, cp_sat
 from planners.allocation.problem.instance import reduce
-from planners.audits.foreign import ForeignPlan, ForeignTensor, conflicts
+from planners.audits.conflicts import conflicts
+from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.verdict.audit import audit_plan
 from planners.cli import main
 from planners.core.progress import Clock

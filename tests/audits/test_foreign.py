@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from planners.allocation.problem.model import Gap
-from planners.audits.foreign import ForeignPlan, ForeignTensor, conflicts
+from planners.audits.conflicts import conflicts
+from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.core.errors import BadInput
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.audits.foreign import ForeignPlan, conflicts
+from planners.audits.conflicts import conflicts
+from planners.audits.foreign import ForeignPlan
 from planners.audits.readers.reading import read_plan
 from planners.audits.readers.vela import read_vela
 from planners.audits.readers.xla import read_xla

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planners.audits.foreign import ForeignTensor, conflicts
+from planners.audits.conflicts import conflicts
+from planners.audits.foreign import ForeignTensor
 from planners.audits.readers.tflm import ARENA, METADATA, greedy, read_tflm
 from planners.core.errors import BadInput
 from tests.importers.test_tflite import for_ethos_u

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planners.audits.foreign import ForeignTensor, live_together
+from planners.audits.conflicts import live_together
+from planners.audits.foreign import ForeignTensor
 from planners.core.integers import rounded_up
 from planners.core.progress import Clock
 

@@ -11,7 +11,8 @@ from planners.allocation.aligned import unit_of
 from planners.allocation.portfolio import pack
 from planners.allocation.problem.model import Lifetime, held_over_time, live_peak
 from planners.allocation.tightest import pack_tightest
-from planners.audits.foreign import Conflict, ForeignPlan, ForeignTensor, conflicts
+from planners.audits.conflicts import Conflict, conflicts
+from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.verdict.buffers import pack_buffers
 from planners.core.errors import BadInput
 from planners.core.progress import Clock

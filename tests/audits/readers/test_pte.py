@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.audits.foreign import ForeignPlan, conflicts
+from planners.audits.conflicts import conflicts
+from planners.audits.foreign import ForeignPlan
 from planners.audits.readers import pte, pte_lifetimes
 from planners.audits.readers.pte import read_pte
 from planners.core.errors import BadInput
