@@ -25,7 +25,7 @@ from app.views.fronts.pareto_bar import ParetoBar
 from app.views.fronts.pareto_panel import ParetoPanel
 from app.views.fronts.stream_panel import MemorySwitch, StreamPanel
 from app.views.memory.address_map import AddressMap
-from app.views.memory.brush import Brush
+from app.views.memory.brush import HIGH, Brush
 from app.views.memory.moved_by_hand import HandBar, add_hand
 from app.views.memory.occupancy import Occupancy
 from app.views.memory.pool_panel import PoolPanel
@@ -78,7 +78,9 @@ class Explorer(pn.viewable.Viewer):
         self.occupancy = Occupancy(theme, self.steps)
         self.brush = Brush(theme, self.steps)
         strip = pn.pane.Bokeh(self.brush.figure, margin=0, sizing_mode="stretch_width")
-        self.under = pn.Column(strip, visible=False, margin=0, sizing_mode="stretch_width")
+        self.under = near(
+            pn.Column, HIGH, lambda: [strip], visible=False, margin=0, sizing_mode="stretch_width"
+        )
         self.timeline = TimelineView(theme)
         self.pareto = Pareto(theme, session.sweeps.tap)
         self.planners = ParetoPanel(session, theme, self.pareto.looks)

@@ -9,6 +9,7 @@ from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
     CustomJSTickFormatter,
+    FixedTicker,
     Legend,
     LegendItem,
     Range1d,
@@ -225,6 +226,7 @@ class Pareto:
         self.here.data = here_columns(shown if same else None, across, metric)
         self._bounds(points, shown)
         self._doubt(points, shown)
+        self._say_budgets(points, shown if same else None)
         self._name(places, same and shown is not None)
         self._fit()
 
@@ -237,6 +239,20 @@ class Pareto:
         for side, axis, name in (("x", plot.xaxis[0], across), ("y", plot.yaxis[0], metric)):
             axis.axis_label = TITLES[name]
             axis.ticker, axis.formatter = self.ticks[side].of(unit(name))
+
+    def _say_budgets(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
+        """Write budgets where there are points, that of the plan on screen first."""
+        axis = self.figure.xaxis[0]
+        if self.axes[0] != "memory" or not points:
+            axis.major_label_overrides = {}
+            axis.ticker = self.ticks["x"].of(unit(self.axes[0]))[0]
+            return
+        budgets = sorted({p["budget_bytes"] for p in points}, reverse=True)
+        first = [shown.plan.budget_bytes] if shown else []
+        ends = budgets[0], budgets[-1]
+        said = spread([*first, *ends, *budgets], 0.12 if self.large else 0.3)
+        axis.major_label_overrides = {budget: format_bytes(budget) for budget in said}
+        axis.ticker = FixedTicker(ticks=said)
 
     def _bounds(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
         across, metric = self.axes
@@ -329,6 +345,15 @@ class Ticks:
     def of(self, unit: str) -> tuple[Any, Any]:
         """Ticker and formatter of a unit."""
         return self._made[unit]
+
+
+def spread(values: Sequence[int], apart: float) -> list[int]:
+    """Those of the values that are at least so far, as a share of all, from each one before."""
+    least, kept = apart * (max(values) - min(values)), list[int]()
+    for each in values:
+        if all(abs(each - other) >= max(least, 1) for other in kept):
+            kept.append(each)
+    return sorted(kept)
 
 
 def draw(view: Pareto, session: Session) -> None:

@@ -33,6 +33,8 @@ from planners.core.units import format_bytes
 
 MOST = 600  # bars in sight: more are thinner than a pixel
 PEAK = "right_diagonal_line"
+NEAR = 0.2
+"""A limit within this share of the axis over the peak would run through the peak's words."""
 
 
 class Occupancy:
@@ -152,7 +154,7 @@ class Occupancy:
         right_half = peak > len(held) / 2
         self.peak.update(
             x=self.moved(peak + (1 if right_half else 0)),
-            y=highest,
+            y=limits[0] if 0 < limits[0] - highest < NEAR * top else highest,  # above the line
             text=f"▾ peak {format_bytes(highest)} at step {peak + 1}",
             text_align="right" if right_half else "left",
         )

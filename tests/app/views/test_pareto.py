@@ -476,3 +476,18 @@ def test_many_planners_have_each_a_look_of_their_own_and_a_name() -> None:
     drawn = [source.data["series"] for source in chart.sources if source.data["series"]]
     assert {name for rows in drawn for name in rows} == names
     assert sum(bool(item.renderers) for item in chart.figure.legend[0].items) >= len(names)
+
+
+def test_budgets_are_written_where_there_are_points() -> None:
+    """The axis had one number, 1 MiB, under points at 256 KiB, 1 MiB and 1.4 MiB."""
+    chart = Pareto(LIGHT, print)
+    sizes = (262_144, 266_240, 1_048_576, 1_507_328)
+    points = [made(size, 9) for size in sizes]
+    chart.show(indexed(points), None, ("memory", "traffic"))
+    axis = chart.figure.xaxis[0]
+    said = {262_144: "256 KiB", 1_048_576: "1 MiB", 1_507_328: "1.438 MiB"}
+    assert axis.major_label_overrides == said  # 260 KiB would lie over 256
+    assert axis.ticker.ticks == list(said)
+    chart.show(indexed(points), None, ("peak", "traffic"))
+    assert axis.major_label_overrides == {}
+    assert not hasattr(axis.ticker, "ticks")

@@ -390,6 +390,19 @@ def test_the_graph_stays_where_one_looks_until_another_plan_comes(explorer: Expl
     assert seen.end - seen.start == pytest.approx(READABLE + 0.2)
 
 
+def test_the_words_of_a_peak_stand_above_a_limit_that_would_run_through_them(
+    explorer: Explorer,
+) -> None:
+    held, graph = explorer.occupancy, explorer.session.work.shown.graph
+    for budget, above in (("800KiB", True), ("64MiB", False)):
+        shown = show(json.dumps(plan_of(graph, "cosma", budget).to_json()))
+        explorer.session.show(shown)
+        assert (
+            shown.report.peak_bytes < held.limit.location < 1.2 * shown.report.peak_bytes
+        ) is above
+        assert held.peak.y == (held.limit.location if above else shown.report.peak_bytes)
+
+
 def test_axes_fit_what_is_used_and_say_how_far_above_the_budget_is(explorer: Explorer) -> None:
     session, views = explorer.session, (explorer.map, explorer.occupancy)
     small, graph = session.work.shown, session.work.shown.graph
