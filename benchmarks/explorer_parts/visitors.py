@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
@@ -129,12 +129,20 @@ class Visitor:
     async def _event(self, event: dict[str, Any]) -> None:
         await self._send("PATCH-DOC", {"events": [event]})
 
-    async def _send(self, kind: str, content: dict[str, Any]) -> str:
-        """Send a message; its number."""
+    async def _send(
+        self, kind: str, content: dict[str, Any], buffers: Sequence[tuple[str, bytes]] = ()
+    ) -> str:
+        """Send a message, and the bytes that its content names; its number."""
         assert self._socket is not None
         number = f"bench-{next(self._numbers)}"
-        for part in ({"msgid": number, "msgtype": kind}, {}, content):
+        head: dict[str, Any] = {"msgid": number, "msgtype": kind}
+        if buffers:
+            head["num_buffers"] = len(buffers)
+        for part in (head, {}, content):
             await self._socket.write_message(json.dumps(part))
+        for name, data in buffers:
+            await self._socket.write_message(json.dumps({"id": name}))
+            await self._socket.write_message(data, binary=True)
         return number
 
     async def _reply(self, number: str) -> None:

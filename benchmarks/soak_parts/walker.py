@@ -8,7 +8,6 @@ import json
 import time
 import traceback
 import urllib.request
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -118,8 +117,7 @@ class Walker(Visitor):
         """A plan of an earlier version, whole, cut short, or none at all."""
         text = self.rng.choice(_plans()) if self.rng.random() < 0.7 else "{" * 1000
         text = text[: self.rng.choice([len(text), len(text), len(text) // 2])]
-        packed = {"type": "bytes", "data": b64encode(text.encode()).decode()}
-        return {"turn": 1, "name": "plan.json", "at": 0, "of": 1, "size": len(text), "data": packed}
+        return piece(text.encode())
 
     def _said(self, thing: str, said: dict[str, Any]) -> dict[str, Any]:
         owner = self.owners.get(thing, thing)
@@ -129,10 +127,30 @@ class Walker(Visitor):
 
     async def _answered(self, event: dict[str, Any]) -> float:
         """Seconds until the server says that it has taken an event, and what follows at once."""
-        began = time.perf_counter()
-        number = await self._send("PATCH-DOC", {"events": [event]})
+        began, buffers = time.perf_counter(), list[tuple[str, bytes]]()
+        content = {"events": [_apart(event, buffers)]}
+        number = await self._send("PATCH-DOC", content, buffers)
         await self._reply(number)
         return time.perf_counter() - began
+
+
+def piece(data: bytes, turn: int = 1, at: int = 0, of: int = 1) -> dict[str, Any]:
+    """A piece of a file as the field for files sends it."""
+    whole = {"turn": turn, "name": "plan.json", "at": at, "of": of, "size": len(data) * of}
+    return {**whole, "data": data}
+
+
+def _apart(thing: Any, buffers: list[tuple[str, bytes]]) -> Any:
+    """A message's content whose bytes are sent after it, as the browser's are."""
+    match thing:
+        case bytes():
+            buffers.append((f"buffer-{len(buffers)}", thing))
+            return {"type": "bytes", "data": {"id": buffers[-1][0]}}
+        case dict():
+            return {name: _apart(value, buffers) for name, value in thing.items()}
+        case list():
+            return [_apart(value, buffers) for value in thing]
+    return thing
 
 
 @cache

@@ -43,26 +43,30 @@ def parse_size(text: str | SupportsIndex) -> int:
     if size < 1 or size > LARGEST:
         raise BadInput(f"a size is from 1 byte to 8 EiB, not {text!r:.40}")
     if size.denominator != 1 and factor == 1:
-        raise BadInput(f"{text!r} is not a whole number of bytes")
+        raise BadInput(f"{text!r:.40} is not a whole number of bytes")
     return int(size)
 
 
 def _exact(text: str | SupportsIndex) -> tuple[Fraction, int]:
     """The number of bytes, exactly: floats would round what is large; and the unit's bytes."""
-    wrong = BadInput(f"{text!r:.40} is not a size; write bytes, or e.g. 256KiB or 1.5MB")
     if not isinstance(text, str):
         try:
             return Fraction(index(text)), 1
         except TypeError:
-            raise wrong from None
+            raise _no_size(text) from None
     match = _SIZE.fullmatch(text)
     factor = _FACTORS.get(match.group(2).lower(), 0) if match else 0
     if not match or not factor:
-        raise wrong
+        raise _no_size(text)
     try:
         return Fraction(match.group(1).replace("_", "")) * factor, factor
     except ValueError:
-        raise wrong from None
+        raise _no_size(text) from None
+
+
+def _no_size(text: object) -> BadInput:
+    """Made where it is raised: an error that a function holds holds the function's variables."""
+    return BadInput(f"{text!r:.40} is not a size; write bytes, or e.g. 256KiB or 1.5MB")
 
 
 def format_bytes(count: float) -> str:

@@ -142,7 +142,10 @@ def plan(
         except SpillwayError as error:
             why_none = error
     if own is None and other is None:
-        raise why_none or _none(builder)
+        try:
+            raise why_none or _none(builder)
+        finally:
+            del why_none  # holds this frame, which would hold it
     return _better(own, other, aim, clock)
 
 

@@ -43,7 +43,10 @@ class WorkerProcesses(Executor):
             raise BrokenExecutor(f"its worker process died ({how})") from None
         result, error = pickle.loads(answer)
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # holds this frame, which would hold it
         done: T = result
         return done
 
