@@ -1,5 +1,4 @@
-"""Web sockets: how many, who may open a session by one, how much they may send, and that all that
-is to be sent is."""
+"""Web sockets: how many, who may open a session by one, and that all that is to be sent is."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from bokeh.util.token import get_session_id
 from panel.io.server import WSHandler
 from tornado.httputil import HTTPServerRequest
 
-from app.model.settings import MESSAGE, SOCKETS
+from app.model.settings import SOCKETS
+from app.server.messages import TRY_LATER
 from app.server.refusals import Refusal
 from app.server.sessions import AGAIN_S, refusal_if_full, turn
 
-TRY_LATER, TOO_BIG = 1013, 1009  # of RFC 6455 and its registry
 SLOW_MS = 60_000
 """For so long a browser may take nothing of what is sent to it."""
 
@@ -40,9 +39,8 @@ def end_if_slow(line: socket.socket) -> None:
 
 
 def bound_sockets() -> None:
-    """Have sockets make sessions in their turn and while there are places, and close those that
-    send more than they may."""
-    opened, received = WSHandler._async_open, WSHandler._receive
+    """Have sockets make sessions in their turn and while there are places."""
+    opened = WSHandler._async_open
     if opened.__name__ == "open_in_turn":
         return
 
@@ -59,20 +57,7 @@ def bound_sockets() -> None:
             else:
                 await opened(handler, token)
 
-    async def receive_bounded(handler: Any, fragment: str | bytes) -> Any:
-        held = getattr(handler, "_spillway_held", 0) + len(fragment)
-        if held > MESSAGE.value:
-            handler.close(TOO_BIG, "the message is too large")
-            return None
-        handler._spillway_held = held
-        message = await received(handler, fragment)
-        if message is not None:
-            handler._spillway_held = 0
-        return message
-
     WSHandler._async_open = open_in_turn  # type: ignore[method-assign, assignment]
-    WSHandler._receive = receive_bounded
-    WSHandler.max_message_size = property(lambda _handler: MESSAGE.value)
 
 
 def send_to_the_last() -> None:
