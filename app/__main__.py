@@ -24,7 +24,6 @@ def main() -> None:
         address=given.address,
         show=not given.no_show,
         title="Spillway",
-        websocket_max_message_size=100 * 2**20,
     )
 
 

@@ -12,6 +12,7 @@ from app.model.events import tell
 from app.model.upload_store import forget_old
 from app.server.metrics import Health, Metrics
 from app.server.operator import OperatorPage
+from app.server.origins import refusal_of_host
 from app.server.rates import RequestRates, too_often
 from app.server.refusals import Refusal, Refusing
 from app.server.sockets import refusal_of_socket
@@ -49,6 +50,8 @@ def refusal_of(server: BokehTornado, request: HTTPServerRequest) -> Refusal | No
     """
     if "Bokeh-Session-Id" in request.headers or any(name in request.arguments for name in NAMES):
         return NAMED
+    if refusal := refusal_of_host(server.websocket_origins, request.host):
+        return refusal
     if wait_s := _rates.wait_s(request.remote_ip or ""):
         return too_often(wait_s)
     return refusal_of_socket(server, request)

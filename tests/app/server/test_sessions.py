@@ -17,6 +17,7 @@ from panel.io.state import set_curdoc
 
 from app.model.settings import Count
 from app.server import sessions
+from app.server.origins import refusal_of_host
 from tests.app.server.house import House
 
 
@@ -183,3 +184,29 @@ def test_the_next_turn_comes_when_what_follows_from_the_last_is_done() -> None:
 
     asyncio.run(both())
     assert order == ["follows"] * 8 + ["next"]
+
+
+def test_the_server_answers_to_its_own_names_alone(house: House) -> None:
+    """A foreign page whose name leads here could have read the page and its numbers."""
+    strangers = ("rebound.example", "rebound.example:5006", "localhost.example", "10.1.2.3", "")
+    for host in strangers:
+        for path in ("/", "/metrics", "/operator", "/ws", "/static/js/bokeh.min.js"):
+            refused = house.ask(path, Host=host)
+            assert refused.status == 403
+            assert "--allow-websocket-origin" in refused.text
+        assert house.ask("/health", Host=host).status == 200
+    assert house.ask("/", Host="<b>").status == 400
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:5006", "LOCALHOST"])
+def test_the_machine_itself_has_several_names(house: House, host: str) -> None:
+    assert house.ask("/metrics", Host=host).status == 200
+
+
+@pytest.mark.parametrize("origins", [["lab.example:8443"], ["*.example"], ["*"]])
+def test_names_are_those_from_which_sockets_may_come(origins: list[str]) -> None:
+    assert refusal_of_host(origins, "lab.example") is None
+    assert refusal_of_host(origins, "lab.example:80") is None
+    refusal = refusal_of_host(["lab.example"], "other.example")
+    assert refusal is not None
+    assert "other.example" in refusal.why
