@@ -9,11 +9,12 @@ from bokeh.server.tornado import BokehTornado
 from tornado.httputil import HTTPServerRequest
 
 from app.model.events import tell
+from app.model.settings import REQUESTS
 from app.model.upload_store import forget_old
 from app.server.metrics import Health, Metrics
 from app.server.operator import OperatorPage
 from app.server.origins import refusal_of_host
-from app.server.rates import RequestRates, too_often
+from app.server.rates import Rates, too_often
 from app.server.refusals import Refusal, Refusing
 from app.server.sockets import refusal_of_socket
 
@@ -29,7 +30,7 @@ NAMED = Refusal(
 PAGES = {"/health": Health, "/metrics": Metrics, "/operator": OperatorPage}
 """Pages of the door's own, below the server's prefix."""
 CLEAN_S = 3600.0
-_rates = RequestRates()
+_rates = Rates(lambda: REQUESTS.value)
 _cleaned_s = -CLEAN_S
 
 
@@ -53,7 +54,7 @@ def refusal_of(server: BokehTornado, request: HTTPServerRequest) -> Refusal | No
     if refusal := refusal_of_host(server.websocket_origins, request.host):
         return refusal
     if wait_s := _rates.wait_s(request.remote_ip or ""):
-        return too_often(wait_s)
+        return too_often(wait_s, REQUESTS.value)
     return refusal_of_socket(server, request)
 
 

@@ -1,12 +1,16 @@
-"""What every answer tells the browser to do and not to do with it."""
+"""What every answer tells the browser to do and not to do with it, and with its cookies."""
 
 from __future__ import annotations
 
 import re
 from asyncio import Future
 from collections.abc import Mapping
+from http.cookies import SimpleCookie
+from typing import cast
 
 from tornado.web import RequestHandler
+
+from app.server.log_in import guard_cookies
 
 HOST = re.compile(r"[\w.-]+(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?")
 POLICY = (
@@ -50,6 +54,8 @@ def add_headers() -> None:
         if not handler._headers_written:
             for name, value in headers_for(handler.request.host).items():
                 handler.set_header(name, value)
+            cookies = cast("SimpleCookie", getattr(handler, "_new_cookie", {}))
+            guard_cookies(cookies, tls=handler.request.protocol == "https")
         return theirs(handler, include_footers)
 
     RequestHandler.flush = flush_with_headers  # type: ignore[method-assign, assignment]

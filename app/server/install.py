@@ -11,6 +11,7 @@ from app.model.events import log_to_stderr
 from app.server.cleaning import collect_seldom
 from app.server.guard import guard
 from app.server.headers import add_headers
+from app.server.log_in import guard_log_in
 from app.server.messages import bound_messages, bound_what_is_made, log_one_line
 from app.server.origins import accept_loopback
 from app.server.sessions import clear_places_in_between, make_pages_in_turn
@@ -44,6 +45,7 @@ def install_guards() -> None:
     guard()
     add_headers()
     accept_loopback()
+    guard_log_in()
     make_pages_in_turn()
     clear_places_in_between()
     bound_sockets()

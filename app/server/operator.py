@@ -20,12 +20,14 @@ from tornado.web import HTTPError, RequestHandler
 from app.model.events import tell
 from app.model.paths import ASSETS
 from app.model.upload_store import forget, held
+from app.server.log_in import refusal_of_try
 from app.server.metrics import looked_up
+from app.server.refusals import answer
 from planners.core.units import format_bytes
 
 PASSWORD_NAME = "SPILLWAY_OPERATOR_PASSWORD"
 LEAST = 12
-"""Letters of a password: each may be tried as often as an address may ask."""
+"""Letters of a password."""
 
 
 class OperatorPage(RequestHandler):
@@ -37,7 +39,9 @@ class OperatorPage(RequestHandler):
         self.set_header("Cache-Control", "no-store")
         if len(password) < LEAST:
             raise HTTPError(404)
-        if not hmac.compare_digest(self._given(), password.encode()):
+        if refusal := refusal_of_try(self):
+            answer(self, refusal)
+        elif not hmac.compare_digest(self._given(), password.encode()):
             tell("operator refused")
             self.set_status(401)
             self.set_header("WWW-Authenticate", 'Basic realm="Spillway", charset="UTF-8"')

@@ -6,19 +6,20 @@ import ipaddress
 import math
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 
-from app.model.settings import REQUESTS
 from app.server.refusals import Refusal
 
 WINDOW_S = 60.0
 MOST_KNOWN = 10_000
 
 
-class RequestRates:
-    """Counts the requests of each address, a minute at a time from its first one on."""
+class Rates:
+    """Counts what each address asks, a minute at a time from its first time on: `most` times it is
+    let in."""
 
-    def __init__(self, most_known: int = MOST_KNOWN) -> None:
-        self.most_known = most_known
+    def __init__(self, most: Callable[[], int], most_known: int = MOST_KNOWN) -> None:
+        self.most, self.most_known = most, most_known
         self._known: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def wait_s(self, address: str, now_s: float | None = None) -> int:
@@ -30,7 +31,7 @@ class RequestRates:
         if now_s - begun_s >= WINDOW_S:
             begun_s, asked = now_s, 0
             self._known.pop(name, None)
-        if asked >= REQUESTS.value:
+        if asked >= self.most():
             return math.ceil(begun_s + WINDOW_S - now_s)
         self._known[name] = begun_s, asked + 1
         while len(self._known) > self.most_known:
@@ -47,10 +48,10 @@ def household(address: str) -> str:
     return str(found) if found.version == 4 else str(ipaddress.ip_network((found, 64), False))
 
 
-def too_often(wait_s: int) -> Refusal:
+def too_often(wait_s: int, most: int, what: str = "requests") -> Refusal:
     """What somebody is told who asks too often."""
     why = (
-        f"More than {REQUESTS.value} requests came from your address within a minute. "
+        f"More than {most} {what} came from your address within a minute. "
         f"Come back in {wait_s} seconds."
     )
-    return Refusal(429, "Too many requests", why, wait_s)
+    return Refusal(429, f"Too many {what}", why, wait_s)

@@ -15,9 +15,9 @@ from bokeh.client import pull_session
 from bokeh.util.token import generate_jwt_token
 from tornado.websocket import websocket_connect
 
-from app.model.settings import SETTINGS
+from app.model.settings import REQUESTS, SETTINGS
 from app.server import guard
-from app.server.rates import WINDOW_S, RequestRates, household
+from app.server.rates import WINDOW_S, Rates, household
 from tests.app.server.house import House
 
 ROOT = Path(__file__).parents[3]
@@ -26,7 +26,7 @@ ASKS = '{"msgid": "1", "msgtype": "SERVER-INFO-REQ"}'
 
 @pytest.fixture(autouse=True)
 def nobody_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "_rates", RequestRates())
+    monkeypatch.setattr(guard, "_rates", Rates(lambda: REQUESTS.value))
 
 
 def test_who_asks_too_often_is_told_when_to_come_back(
@@ -53,9 +53,8 @@ def test_the_address_is_the_forwarded_one_where_the_server_was_told_so(
     assert house.ask("/favicon.ico", **first).status == 429
 
 
-def test_a_minute_later_an_address_is_let_in_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPILLWAY_REQUESTS", "2")
-    rates = RequestRates(most_known=3)
+def test_a_minute_later_an_address_is_let_in_again() -> None:
+    rates = Rates(lambda: 2, most_known=3)
     assert [rates.wait_s("a", at) for at in (0, 10, 20.5, 60)] == [0, 0, 40, 0]
     for number in range(100):
         assert rates.wait_s(f"b{number}", 61) == 0
