@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.cli.main import main
+from planners.cli import main
 from planners.core.machine import load_machine
 from planners.core.version import written_version
 

@@ -19,6 +19,7 @@ from planners.backends.disk.weights import write_file
 from planners.catalogue import cache
 from planners.core.errors import BadInput
 from planners.core.files import write_json
+from planners.papers.memo import Memo
 from planners.study.sweep import KeptRows
 from tests.random_graphs import random_graph
 
@@ -61,11 +62,23 @@ def rows(place: Path) -> None:
         kept.add("key", {"noise": NOISE.hex()})
 
 
+def a_short_row(place: Path) -> None:
+    """It stays in a buffer, which is written once more as the file is closed."""
+    with KeptRows(place / "rows.jsonl") as kept:
+        kept.add("key", {"noise": NOISE[:200].hex()})
+
+
+def a_result(place: Path) -> None:
+    Memo(place / "results.jsonl").keep(["cell", 1], NOISE[:200].hex())
+
+
 WRITES: dict[str, tuple[Callable[[Path], object], bool]] = {
     "a file": (lambda place: write_json(place / "plan.json", NOISE.hex()), True),
     "code": (lambda place: replace_folder(place / "code", {"model.c": NOISE.hex()}), True),
     "weights": (lambda place: write_file(place / "w.bin", [], []), True),
     "rows": (rows, True),
+    "a short row": (a_short_row, True),
+    "a result": (a_result, True),
     "an upload": (an_upload, True),
     "an answer": (an_answer, False),
     "a graph": (a_graph, False),

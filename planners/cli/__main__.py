@@ -1,5 +1,5 @@
 """`python -m planners.cli`: the `spillway` command."""
 
-from planners.cli.main import main
+from planners.cli import main
 
 main()

@@ -48,8 +48,11 @@ class Memo:
         """Keep a result, and report of what it is."""
         self._known[json.dumps(key)] = json.loads(json.dumps(value))
         if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([key, value]) + "\n")
+            try:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([key, value]) + "\n")
+            except OSError as error:
+                raise BadInput(f"cannot keep results in {self._path}: {error.strerror}") from error
         self._say(message or " ".join(str(part) for part in key[:2]))
 
     def _read(self, path: Path, is_result: Callable[[Any, Any], object]) -> None:

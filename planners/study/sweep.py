@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import suppress
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -252,7 +253,8 @@ class KeptRows:
         if self._file is not None:
             # By name: a process that was forked meanwhile has the file open too.
             fcntl.flock(self._file, fcntl.LOCK_UN)
-            self._file.close()
+            with suppress(OSError):  # what could not be written, and was said to be
+                self._file.close()
             self._file = None
 
     def _take(self, text: str) -> None:

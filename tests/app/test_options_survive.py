@@ -21,7 +21,7 @@ from app.model.option_keys import keyed, type_of
 from app.model.options import SOLVER, options, why_not
 from app.model.state import Look, ProblemFields
 from app.outputs.scripts import as_python, plan_as_python
-from planners.cli.main import app
+from planners.cli.commands import app
 from planners.core.options import Spec
 from tests.app.networks import beginning
 from tests.plans import AMPLE_S

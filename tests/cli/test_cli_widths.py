@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import planners as sp
-from planners.cli.main import app
+from planners.cli.commands import app
 from tests.core.test_element_types import typed
 
 

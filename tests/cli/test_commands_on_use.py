@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from planners.cli.app import app
-from planners.cli.main import COMMANDS, _Listed, imported
+from planners.cli.commands import COMMANDS, _Listed, imported
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -65,3 +65,22 @@ def test_a_shipped_graph_is_planned_without_what_only_others_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+STOPPED = """
+import sys
+
+class Stopping:
+    def find_spec(self, name, path, target=None):
+        if name == "planners.cli.commands":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stopping())
+from planners.cli import main
+main(["--version"])
+"""
+
+
+def test_one_may_stop_it_while_it_is_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "spillway: interrupted\n")

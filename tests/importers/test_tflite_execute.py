@@ -13,7 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 import planners as sp
-from planners.cli.main import app
+from planners.cli.commands import app
 from planners.executor.tflite import execute_tflite
 from planners.importers.tflite.kernels import fixed_point
 from planners.importers.tflite.source_model import TfliteModel

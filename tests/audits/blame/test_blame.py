@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import planners as sp
 from planners.audits.blame.changes import ADDRESSES, AWAY, ORDER, TYPE
-from planners.cli.main import app
+from planners.cli.commands import app
 from planners.cosma.order.peak import Footprints, order_peak
 from tests.random_graphs import random_graph
 

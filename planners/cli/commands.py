@@ -1,10 +1,11 @@
-"""The `spillway` command: every question to the library, on a terminal or as JSON.
+"""All commands by name, and how one ends.
 
 Exit codes: 0 done, 1 no answer in the time given, 2 bad usage or input, 3 infeasible.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -120,7 +121,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 """By name, in the order of the help: the module that adds a command when it is imported, and what
 the command does, as its own docstring begins."""
 
-INTERRUPTED = 130  # What a command returns that Ctrl-C ended.
+INTERRUPTED = 128 + signal.SIGINT
+"""What a command returns that Ctrl-C ended."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -177,16 +179,16 @@ def common(
     """Plan how a neural network runs in a memory that is too small for it."""
 
 
-def main(arguments: list[str] | None = None) -> None:
+def run(arguments: list[str] | None = None) -> None:
     """Run a command line; every failure is one clear line and an exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in arguments
     with one_line_at_most(), answers_only() if as_json else nullcontext():
-        code = _run(arguments, as_json)
+        code = _code_of(arguments, as_json)
     sys.exit(code)
 
 
-def _run(arguments: list[str], as_json: bool) -> int:
+def _code_of(arguments: list[str], as_json: bool) -> int:
     try:
         code = _all_commands().main(args=arguments, prog_name="spillway", standalone_mode=False)
     except BudgetTooSmall as error:
@@ -217,7 +219,3 @@ def _run(arguments: list[str], as_json: bool) -> int:
     if code == INTERRUPTED:
         return fail("interrupted", {"error": "interrupted"}, as_json, code)
     return int(code or 0)
-
-
-if __name__ == "__main__":
-    main()
