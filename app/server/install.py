@@ -12,7 +12,8 @@ from app.server.cleaning import collect_seldom
 from app.server.guard import guard
 from app.server.headers import add_headers
 from app.server.log_in import guard_log_in
-from app.server.messages import bound_messages, bound_what_is_made, log_one_line
+from app.server.log_lines import keep_log_short
+from app.server.messages import bound_messages, bound_what_is_made
 from app.server.origins import accept_loopback
 from app.server.sessions import clear_places_in_between, make_pages_in_turn
 from app.server.sockets import bound_sockets, send_to_the_last
@@ -51,6 +52,6 @@ def install_guards() -> None:
     bound_sockets()
     bound_messages()
     bound_what_is_made()
-    log_one_line()
+    keep_log_short()
     send_to_the_last()
     collect_seldom()

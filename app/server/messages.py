@@ -1,7 +1,7 @@
 """What a page may send: how much in one message, in all, and what is made of it.
 
 Everything is counted as it arrives, before anything is taken apart: who holds it later does not
-matter. What Bokeh says of a message that it cannot use is one line, without the message.
+matter.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ TEXT_BYTES = 2 * 2**20
 Text becomes some thirty times as much memory while it is taken apart."""
 MODELS = 100
 """How many models of Bokeh's a message may make: ours make none."""
-LOGGED = 300
-"""Letters of a message that a line of the log may have."""
 
 _unfinished: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 """By socket: the bytes of its message of which more is to come."""
@@ -126,37 +124,3 @@ def unpacked(text: str) -> bytes:
     if reader.unconsumed_tail or not reader.eof:
         raise DeserializationError("packed bytes that are too large, or cut short")
     return data
-
-
-class OneLine(logging.Filter):
-    """Cuts what a line says of a message; tells no way through the code where the message is at
-    fault."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Keep every line."""
-        given = record.args if isinstance(record.args, tuple) else ()
-        cut = tuple(arg if isinstance(arg, int | float) else Cut(arg) for arg in given)
-        record.args = cut or record.args
-        if any(isinstance(arg, DeserializationError) for arg in given):
-            record.exc_info = None
-        return True
-
-
-class Cut:
-    """Something whose words are cut to what a line has room for."""
-
-    def __init__(self, thing: Any) -> None:
-        self.text = repr(thing)[:LOGGED] if not isinstance(thing, str) else thing[:LOGGED]
-
-    def __repr__(self) -> str:
-        return self.text
-
-    __str__ = __repr__
-
-
-def log_one_line() -> None:
-    """Have what Bokeh says of messages cut to a line."""
-    for name in ("bokeh.server.protocol_handler", "bokeh.server.views.ws"):
-        log = logging.getLogger(name)
-        if not any(isinstance(each, OneLine) for each in log.filters):
-            log.addFilter(OneLine())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import gzip
 import json
 import logging
@@ -12,14 +14,15 @@ from typing import Any
 import pytest
 from bokeh.core.serialization import DeserializationError, Deserializer
 from bokeh.server.session import ServerSession
+from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 
 from app.server import messages
 from app.server.install import install_guards
+from app.server.log_lines import LOGGED, OneLine
 from app.server.messages import (
-    LOGGED,
     MODELS,
     TEXT_BYTES,
-    OneLine,
     refusal_of_fragment,
     unpacked,
 )
@@ -126,3 +129,27 @@ def test_a_line_of_the_log_has_no_message_and_no_way_through_the_code(
         assert ("Traceback" in caplog.text) is told
         assert repr(error)[:20] in caplog.text
         assert len(caplog.messages[0]) < 3 * LOGGED
+
+
+async def left_behind(error: Exception) -> None:
+    """A task that fails, and nobody asks how it went."""
+
+    async def write() -> None:
+        raise error
+
+    task = asyncio.ensure_future(write())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    del task
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(WebSocketClosedError(), False), (StreamClosedError(), False), (KeyError(), True)],
+)
+def test_the_log_does_not_tell_of_those_who_left(
+    caplog: pytest.LogCaptureFixture, error: Exception, told: bool
+) -> None:
+    asyncio.run(left_behind(error))
+    assert ("never retrieved" in caplog.text) is told
