@@ -11,7 +11,7 @@ from app.model.events import log_to_stderr
 from app.server.cleaning import collect_seldom
 from app.server.guard import guard
 from app.server.headers import add_headers
-from app.server.log_in import guard_log_in
+from app.server.log_in import guard_log_in, lead_scripts_to_the_log_in
 from app.server.log_lines import keep_log_short
 from app.server.messages import bound_messages, bound_what_is_made
 from app.server.origins import accept_loopback
@@ -47,6 +47,7 @@ def install_guards() -> None:
     add_headers()
     accept_loopback()
     guard_log_in()
+    lead_scripts_to_the_log_in()
     make_pages_in_turn()
     clear_places_in_between()
     bound_sockets()

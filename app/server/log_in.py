@@ -15,7 +15,8 @@ from typing import Any
 import panel as pn
 import panel.auth as panel_auth
 from panel.io.resources import CDN_DIST
-from tornado.web import HTTPError, RequestHandler
+from panel.io.server import AutoloadJsHandler
+from tornado.web import Finish, HTTPError, RequestHandler
 
 from app.model.events import tell
 from app.server.rates import Rates, too_often
@@ -96,6 +97,22 @@ def guard_log_in() -> None:
         return LogIn
 
     setattr(panel_auth.BasicAuthProvider, "login_handler", property(login_handler))  # noqa: B010
+
+
+def lead_scripts_to_the_log_in() -> None:
+    """Have scripts of a page that are asked for without a log-in answered as pages are: Bokeh has
+    answered by then, and there is no session to wait for."""
+    theirs = AutoloadJsHandler.get_session
+    if theirs.__name__ == "session_if_there_is_one":
+        return
+
+    async def session_if_there_is_one(handler: Any) -> Any:
+        made = theirs(handler)
+        if made is None:
+            raise Finish
+        return await made
+
+    AutoloadJsHandler.get_session = session_if_there_is_one
 
 
 def guard_cookies(cookies: Mapping[str, Morsel[str]], *, tls: bool) -> None:

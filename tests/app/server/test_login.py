@@ -33,7 +33,8 @@ def house(monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
 def test_who_does_not_know_the_password_sees_nothing_but_the_question(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for path in ("/", "/main", "/autoload.js", "/metadata", "/ws"):
+    scripts = "/autoload.js?bokeh-autoload-element=1"
+    for path in ("/", "/main", "/autoload.js", scripts, "/ws"):
         asked = house.ask(path)
         assert asked.status in (302, 400, 403, 404), path
         assert "word" not in asked.text
