@@ -74,15 +74,24 @@ class Walker(Visitor):
         if kind == "PATCH-DOC" and any(name in text for name in (*ACTED_ON, "pages")):
             self._learn(json.loads(text))
 
+    def of(self, name: str) -> list[str]:
+        """The things of that kind."""
+        return [thing for thing, facts in self.things.items() if facts["name"] == name]
+
+    async def want(self, mark: str) -> None:
+        """Ask for a part of the page that is made when it comes into sight."""
+        del self.things[mark]
+        await self.answered(changed(mark, "wanted", True))
+
     async def act(self) -> tuple[str, float]:
         """Do something at random; what it was, and the seconds until the server has taken it."""
         if self.cursor and self.rng.random() < 0.3:
             step = self.rng.randrange(60)
-            return "step", await self._answered(self._said(self.cursor, {"step": step}))
+            return "step", await self.answered(self.said(self.cursor, {"step": step}))
         thing = self.rng.choice(list(self.things))
         kind = self.things[thing]["name"].rpartition(".")[2].removesuffix("1")
         try:
-            return kind, await self._answered(self._event_for(thing))
+            return kind, await self.answered(self._event_for(thing))
         except RuntimeError as error:
             if not any(words in str(error) for words in GONE):
                 raise
@@ -97,21 +106,21 @@ class Walker(Visitor):
                 return _sent("button_click", [["model", {"id": thing}]])
             case "panel.models.widgets.CustomSelect":
                 options = [o if isinstance(o, str) else o[0] for o in now.get("options") or [""]]
-                return _changed(thing, "value", rng.choice(options))
+                return changed(thing, "value", rng.choice(options))
             case "panel.models.widgets.TextInput":
-                return _changed(thing, "value", rng.choice(WORDS))
+                return changed(thing, "value", rng.choice(WORDS))
             case "panel.models.widgets.RadioButtonGroup":
-                return _changed(thing, "active", rng.randrange(len(now["labels"])))
+                return changed(thing, "active", rng.randrange(len(now["labels"])))
             case "Slider":
-                return _changed(thing, "value", rng.randint(now["start"], now["end"]))
+                return changed(thing, "value", rng.randint(now["start"], now["end"]))
             case "Mark1":
-                return _changed(thing, "wanted", True)
+                return changed(thing, "wanted", True)
             case "FileField1":
-                return self._said(thing, self._file())
+                return self.said(thing, self._file())
             case "ModelField1":
-                return self._said(thing, {"key": rng.choice([*MODELS.split(), "no such", "vit"])})
+                return self.said(thing, {"key": rng.choice([*MODELS.split(), "no such", "vit"])})
             case _:
-                return self._said(thing, {"key": rng.choice(KEYS)})
+                return self.said(thing, {"key": rng.choice(KEYS)})
 
     def _file(self) -> dict[str, Any]:
         """A plan of an earlier version, whole, cut short, or none at all."""
@@ -119,13 +128,14 @@ class Walker(Visitor):
         text = text[: self.rng.choice([len(text), len(text), len(text) // 2])]
         return piece(text.encode())
 
-    def _said(self, thing: str, said: dict[str, Any]) -> dict[str, Any]:
+    def said(self, thing: str, said: dict[str, Any]) -> dict[str, Any]:
+        """A message of a component."""
         owner = self.owners.get(thing, thing)
         entries = [list(entry) for entry in said.items()]
         data = {"type": "map", "entries": entries}
         return _sent("data_event", [["model", {"id": owner}], ["data", data]])
 
-    async def _answered(self, event: dict[str, Any]) -> float:
+    async def answered(self, event: dict[str, Any]) -> float:
         """Seconds until the server says that it has taken an event, and what follows at once."""
         began, buffers = time.perf_counter(), list[tuple[str, bytes]]()
         content = {"events": [_apart(event, buffers)]}
@@ -159,7 +169,8 @@ def _plans() -> list[str]:
     return [gzip.decompress(path.read_bytes()).decode() for path in found]
 
 
-def _changed(thing: str, name: str, new: Any) -> dict[str, Any]:
+def changed(thing: str, name: str, new: Any) -> dict[str, Any]:
+    """A change of a model's property, as a browser says it."""
     return {"kind": "ModelChanged", "model": {"id": thing}, "attr": name, "new": new}
 
 
