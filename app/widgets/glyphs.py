@@ -20,6 +20,7 @@ from bokeh.models import (
     AllIndices,
     CDSView,
     ColumnDataSource,
+    Filter,
     GlyphRenderer,
     GroupFilter,
     HoverTool,
@@ -57,7 +58,7 @@ class GlyphLayer:
         kind: str,
         source: ColumnDataSource,
         beside: ColumnDataSource,
-        only: Only | None,
+        only: Only | Filter | None,
         look: dict[str, Any],
     ) -> None:
         self.source, self.beside, self.only = source, beside, only
@@ -68,7 +69,7 @@ class GlyphLayer:
     def has_rows(self) -> bool:
         """Whether there are rows to draw."""
         both: tuple[dict[str, Any], ...] = self.source.data, self.beside.data
-        if self.only is not None:
+        if isinstance(self.only, tuple):
             column, value = self.only
             return value in both[0].get(column, ())  # Not filled yet: it has no such column.
         return any(len(column) for data in both for column in data.values())
@@ -85,7 +86,9 @@ class GlyphLayer:
         look = dict(self._look)
         about = {name: look.pop(name) for name in OF_RENDERER if name in look}
         every = next((v.view.filter for v in others if isinstance(v.view.filter, AllIndices)), None)
-        chosen = self.only and GroupFilter(column_name=self.only[0], group=self.only[1])
+        chosen = self.only
+        if isinstance(chosen, tuple):
+            chosen = GroupFilter(column_name=chosen[0], group=chosen[1])
         if others:
             self.source.selection_policy = others[0].data_source.selection_policy
         self.renderer = GlyphRenderer(
@@ -213,7 +216,7 @@ def put(
     """Draw a source's rows as glyphs of a kind of `KINDS`; `where` are as `figure`'s method's.
 
     `beside` is a source that has rows when this one may: the client fills some by itself. `only`,
-    an `Only`, picks the rows that have a value in a column.
+    an `Only` or a filter, picks rows: those that have a value in a column, or are let through.
     """
     look = {**dict(zip(KINDS[kind]._args, where, strict=False)), **style}
     layer = GlyphLayer(kind, source, beside or source, only, look)

@@ -36,7 +36,7 @@ def network_page(network: str, made: Sequence[SitePlan], shown: DisplayedPlan | 
     script, places = embedded(figures)
     data = {
         "pages": [page_of(item.cell) for item in planned],
-        "sources": [s.id for view in light.values() for s in view.sources if len(s.data["x"])],
+        "sources": [view.points.id for view in light.values()],
         "colours": colours_of(_models(light), differing(_models(light), _models(dark))),
     }
     body = "".join(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import nan
 from typing import Any
 
+from bokeh.events import LegendItemClick
 from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
+    CustomJS,
+    CustomJSFilter,
     CustomJSTickFormatter,
     FixedTicker,
     Legend,
@@ -33,11 +37,12 @@ from app.model.pareto import (
     unit,
     value,
 )
+from app.model.paths import script
 from app.model.staircase import staircase
 from app.model.units import joules_text, seconds_text
 from app.session.session import Session
 from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
-from app.widgets.glyphs import GlyphLayer, Layers, put, tappable, tell
+from app.widgets.glyphs import Layers, put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
 from app.widgets.taps import tapped_rows
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
@@ -63,7 +68,11 @@ LOOKS = (
     (YELLOW, "hex", "⬢"),
 )
 MARKED = ("x", "y", "fill_alpha", "line_alpha", "index", "series")
-COLUMNS = (*MARKED, "budget", "peak", "traffic", "time", "energy", "proof")
+DRAWN = (*MARKED, "colour", "marker")
+COLUMNS = (*DRAWN, "budget", "peak", "traffic", "time", "energy", "proof")
+KEYS = ("x", "y", "colour", "marker", "series")
+"""What the legend draws of planners: nowhere in the chart, and as strong as any point."""
+LINES = ("xs", "ys", "colour", "dash", "alpha", "series")
 ENDS = ("x0", "y0", "x1", "y1")
 FAINT = 0.3
 TITLES = {
@@ -78,8 +87,14 @@ PROVEN = "proven bound on traffic"
 HERE = "plan on screen"
 FULL_RATE = "same plans, every operator at full rate"
 LIKELY = "likely, by what judged the machine"
+LEAST = "least possible"
+NOT_HIDDEN = "return source.get_column('series').map((name) => !legend.tags.includes(name));"
+HIDE = script("front_hide")
+Line = tuple[Sequence[float], Sequence[float], str, Any, float, str]
+"""What `LINES` have."""
 LONG_NAME = 18
 """Letters of a name beside which there is room for one more than two."""
+SOLID, FULL = "solid", 1.0
 APART = [6, 4]
 """The dashes of lines of another problem than the others: weights do something else in them."""
 
@@ -90,9 +105,9 @@ class Looks:
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
 
-    def place(self, name: str) -> int:
-        """The number of its look; the seventeenth has the look of the first."""
-        return self._places.setdefault(name, len(self._places)) % len(LOOKS)
+    def of(self, name: str) -> tuple[str, str, str]:
+        """Colour, marker and letter; the seventeenth has those of the first."""
+        return LOOKS[self._places.setdefault(name, len(self._places)) % len(LOOKS)]
 
 
 class Pareto:
@@ -107,19 +122,16 @@ class Pareto:
         large: bool = False,
     ) -> None:
         self.load, self.looks, self.large = load, looks or Looks(), large
-        self.sources = [ColumnDataSource({n: [] for n in COLUMNS}) for _ in LOOKS]
-        self.steps = [ColumnDataSource({"x": [], "y": []}) for _ in LOOKS]
-        self.bound = ColumnDataSource({"x": [], "y": []})
-        self.floors = ColumnDataSource({"xs": [], "ys": []})
+        self.points = ColumnDataSource({name: [] for name in COLUMNS})
+        self.lines = ColumnDataSource({name: [] for name in LINES})
+        self.keys = ColumnDataSource({name: [] for name in KEYS})
         self.here = ColumnDataSource({"x": [], "y": []})
-        self.full_rate = ColumnDataSource({"x": [], "y": []})
         self.likely = ColumnDataSource({name: [] for name in (*ENDS, "colour")})
         self.x_range, self.y_range = Range1d(0, 1), Range1d(0, 1)
         self.axes: tuple[str, str] = ("", "")
-        self._labels: list[str] = []
+        self._told: list[Any] = []
         self.figure = self._figure(theme)
-        for source in self.sources:
-            source.selected.on_change("indices", self._tapped(source))
+        self.points.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
@@ -141,15 +153,23 @@ class Pareto:
         return plot
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
-        dashed: dict[str, Any] = {"line_color": theme.faint, "line_width": 1.6}
-        bound = put(plot, "line", "x", "y", source=self.bound, line_dash="dotted", **dashed)
-        ideal = put(
-            plot, "line", "x", "y", source=self.full_rate, line_color=theme.faint, line_alpha=0.5
-        )
         ends = dict(zip(ENDS, ENDS, strict=True))
         look: dict[str, Any] = {"line_color": "colour", "line_width": 5, "line_alpha": 0.3}
         likely = put(plot, "segment", source=self.likely, **ends, **look)
-        floors = put(plot, "multi_line", "xs", "ys", source=self.floors, line_dash=[8, 4], **dashed)
+        legend = legend_of(theme, 3 if self.large else 2)
+        seen = CustomJSFilter(args={"legend": legend}, code=NOT_HIDDEN)
+        lines = put(
+            plot,
+            "multi_line",
+            "xs",
+            "ys",
+            source=self.lines,
+            only=seen,
+            line_color="colour",
+            line_dash="dash",
+            line_alpha="alpha",
+            line_width=1.6,
+        )
         here = put(
             plot,
             "scatter",
@@ -162,37 +182,29 @@ class Pareto:
             line_color=theme.text,
             line_width=2,
         )
-        self.lines, self.dots = [], []
-        for (colour, marker, _), steps, source in zip(LOOKS, self.steps, self.sources, strict=True):
-            self.lines.append(
-                put(plot, "line", "x", "y", source=steps, line_color=colour, line_width=1.6)
-            )
-            dots = put(
-                plot,
-                "scatter",
-                "x",
-                "y",
-                source=source,
-                marker=marker,
-                size=11 if self.large else 9,
-                fill_color=colour,
-                fill_alpha="fill_alpha",
-                line_color=colour,
-                line_alpha="line_alpha",
-                line_width=1.7,
-            )
-            self.dots.append(dots)
-        self.marks = {
-            "bound": bound,
-            "floor": floors,
-            "here": here,
-            "ideal": ideal,
-            "likely": likely,
-        }
-        lines = ("latency @time", "traffic @traffic", "energy @energy", "peak @peak", "@proof")
-        tell(plot, self.dots, tooltip("@budget, @series", *lines, "<i>tap to see its plan</i>"))
-        tappable(plot, self.dots)
-        plot.add_layout(legend_of(theme, 3 if self.large else 2), "below")
+        self.dots = put(
+            plot,
+            "scatter",
+            "x",
+            "y",
+            source=self.points,
+            only=seen,
+            marker="marker",
+            size=11 if self.large else 9,
+            fill_color="colour",
+            fill_alpha="fill_alpha",
+            line_color="colour",
+            line_alpha="line_alpha",
+            line_width=1.7,
+        )
+        look = {"marker": "marker", "size": 9, "line_color": "colour", "line_width": 1.7}
+        keys = put(plot, "scatter", "x", "y", source=self.keys, fill_color=None, **look)
+        self.marks = {"keys": keys, "here": here, "likely": likely, "lines": lines}
+        told = ("latency @time", "traffic @traffic", "energy @energy", "peak @peak", "@proof")
+        tell(plot, [self.dots], tooltip("@budget, @series", *told, "<i>tap to see its plan</i>"))
+        tappable(plot, [self.dots])
+        legend.js_on_event(LegendItemClick, CustomJS(args={"seen": seen}, code=HIDE))
+        plot.add_layout(legend, "below")
 
     def show(
         self,
@@ -210,25 +222,25 @@ class Pareto:
         """
         across, metric = axes
         self._turn(across, metric)
-        data = point_columns(points, across, metric)
-        places: dict[int, str] = {}
-        for name in data:
-            places.setdefault(self.looks.place(name), name)
-        for k, (source, steps) in enumerate(zip(self.sources, self.steps, strict=True)):
-            name = places.get(k, "")
-            source.data = data.get(name) or {n: [] for n in COLUMNS}
-            those = [p for p in points if p["series"] == name]
-            xs, ys = stairs(those, across, metric)
-            steps.data = {"x": xs, "y": ys}
-            alone = bool(those and apart(those[0]["problem"]))
-            self.lines[k].look(line_dash=APART if alone else [])
+        self.points.data = point_columns(points, across, metric, self.looks)
         same = not points or weights in ("", points[-1]["problem"]["weights"])
+        names = list(by_series(points))
+        looks = [(nan, nan, *self.looks.of(name)[:2], name) for name in names]
+        self.keys.data = {name: [look[k] for look in looks] for k, name in enumerate(KEYS)}
         self.here.data = here_columns(shown if same else None, across, metric)
-        self._bounds(points, shown)
+        lines = [*self._bounds(points, shown), *self._fronts(points)]
+        self.lines.data = {name: [line[k] for line in lines] for k, name in enumerate(LINES)}
         self._doubt(points, shown)
         self._say_budgets(points, shown if same else None)
-        self._name(places, same and shown is not None)
+        self._name(same and shown is not None)
         self._fit()
+
+    def _fronts(self, points: Sequence[Point]) -> Iterator[Line]:
+        """A planner's front as stairs; dashed where its problem is another one."""
+        for name, own in by_series(points).items():
+            xs, ys = stairs([points[i] for i in own], *self.axes)
+            dash = APART if apart(points[own[0]]["problem"]) else SOLID
+            yield xs, ys, self.looks.of(name)[0], dash, FULL, name
 
     def _turn(self, across: str, metric: str) -> None:
         if (across, metric) == self.axes:
@@ -254,80 +266,74 @@ class Pareto:
         axis.major_label_overrides = {budget: format_bytes(budget) for budget in said}
         axis.ticker = FixedTicker(ticks=said)
 
-    def _bounds(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
-        across, metric = self.axes
-        lines: dict[str, list[Any]] = {"x": [], "y": []}
-        floors: dict[str, list[Any]] = {"xs": [], "ys": []}
+    def _bounds(self, points: Sequence[Point], shown: DisplayedPlan | None) -> Iterator[Line]:
+        """What no plan is better than, and, in large, the same plans without what the machine's
+        array costs."""
         if points and shown is not None:
             spans = [[value(p, name) for p in points] for name in self.axes]
             if self.axes == ("memory", "traffic"):
-                lines = staircase(sorted(proven_bounds(points).items()), max(spans[0]))
+                proven = staircase(sorted(proven_bounds(points).items()), max(spans[0]))
+                yield proven["x"], proven["y"], GREY, "dotted", FULL, PROVEN
+            across, metric = self.axes
             for name, other, along in ((metric, 0, False), (across, 1, True)):
                 least = floor(points, name, shown.graph, shown.plan.machine)
                 if least is None:
                     continue
-                reach = [min(spans[other]), max(spans[other])]
-                floors["xs"].append([least, least] if along else reach)
-                floors["ys"].append(reach if along else [least, least])
-        self.bound.data, self.floors.data = lines, floors
+                reach, level = [min(spans[other]), max(spans[other])], [least, least]
+                ends = (level, reach) if along else (reach, level)
+                label = FLOORS[name] if self.large else LEAST
+                yield *ends, GREY, [8, 4], FULL, label
+        xs, ys = full_rate_stairs(points if self.large else (), *self.axes)
+        if xs:
+            yield xs, ys, GREY, SOLID, 0.5, FULL_RATE
 
     def _doubt(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
-        """Between what each time is likely, and, in large, what the machine's array costs."""
-        xs, ys = full_rate_stairs(points if self.large else (), *self.axes)
-        self.full_rate.data = {"x": xs, "y": ys}
+        """Between what each time is likely."""
         found = bands(points, shown.plan.machine, *self.axes) if shown else dict[str, list[Any]]()
-        colours = [LOOKS[self.looks.place(name)][0] for name in found.get("of", ())]
+        colours = [self.looks.of(name)[0] for name in found.get("of", ())]
         self.likely.data = {name: found.get(name, []) for name in ENDS} | {"colour": colours}
 
-    def _name(self, places: dict[int, str], ringed: bool) -> None:
+    def _name(self, ringed: bool) -> None:
         """Name in the legend what is drawn; a click on a planner hides it."""
-        labels = [places[k] for k in sorted(places)]
-        bounds = [FLOORS[name] for name in reversed(self.axes) if name in FLOORS]
-        has_floor, has_bound = bool(self.floors.data["xs"]), bool(self.bound.data["x"])
-        more = [(self.full_rate, "ideal", FULL_RATE), (self.likely, "likely", LIKELY)]
-        drawn = [(mark, name) for source, mark, name in more if any(source.data.values())]
-        told = [*labels, str(bounds[:1] * has_floor), str(has_bound), str(ringed), str(self.axes)]
-        told += [mark for mark, _ in drawn]
-        if told == self._labels:
-            return
-        self._labels = told
-        Layers.of(self.figure).settle()  # an entry needs a drawn layer
-        short = {
-            k: name if self.large else name.replace("(weights ", "(") for k, name in places.items()
-        }
-        items = [legend_item(short[k], self.dots[k], self.lines[k]) for k in sorted(places)]
+        dots: dict[str, Any] = self.points.data
+        lines: dict[str, Any] = self.lines.data
+        named: dict[str, tuple[str, int | None]]
+        named = {name: ("keys", k) for k, name in enumerate(dict.fromkeys(dots["series"]))}
         if ringed:
-            items.append(legend_item(HERE, self.marks["here"]))
-        if has_bound:
-            items.append(legend_item(PROVEN, self.marks["bound"]))
-        if has_floor:
-            label = bounds[0] if self.large else "least possible"
-            items.append(legend_item(label, self.marks["floor"]))
-        if self.large:
-            items += [legend_item(name, self.marks[mark]) for mark, name in drawn]
+            named[HERE] = "here", None
+        of_lines = {name: ("lines", k) for k, name in enumerate(lines["series"])}
+        named |= {name: where for name, where in of_lines.items() if name not in named}
+        if self.large and any(self.likely.data.values()):
+            named[LIKELY] = "likely", None
+        if self._told == list(named.items()):
+            return
+        self._told = list(named.items())
+        Layers.of(self.figure).settle()  # an entry needs a drawn layer
+        short = {name: name if self.large else name.replace("(weights ", "(") for name in named}
         roomy = all(len(name) <= LONG_NAME for name in short.values())
-        self.figure.legend[0].ncols = 3 if self.large and roomy else 2
-        self.figure.legend[0].items = items
+        legend = self.figure.legend[0]
+        legend.update(ncols=3 if self.large and roomy else 2, tags=[])
+        legend.items = [
+            LegendItem(label=short[name], name=name, index=index, renderers=drawn)
+            for name, (layer, index) in named.items()
+            if (drawn := [r for r in [self.marks[layer].renderer] if r])
+        ]
 
     def _fit(self) -> None:
         """Set axes that hold everything; in small charts a bound far below is left out."""
         for axis, name, low in ((self.x_range, "x", 0.06), (self.y_range, "y", 0.12)):
-            sources = [*self.sources, self.here, self.bound, self.full_rate]
-            values = [v for source in sources for v in source.data[name]]
+            values = [v for source in (self.points, self.here) for v in source.data[name]]
             values += [v for end in "01" for v in self.likely.data[name + end]]
-            floors: dict[str, Any] = self.floors.data
-            values += [v for line in floors[name + "s"] for v in line]
+            lines: dict[str, Any] = self.lines.data
+            values += [v for line in lines[name + "s"] for v in line]
             if values:
                 margin = (max(values) - min(values)) * low or max(values) * 0.1 or 1.0
                 start, end = max(0, min(values) - margin), max(values) + margin * 1.6
                 axis.update(start=start, end=end, reset_start=start, reset_end=end)
 
-    def _tapped(self, source: ColumnDataSource) -> Callable[[str, list[int], list[int]], None]:
-        def tapped(_attr: str, _old: list[int], new: list[int]) -> None:
-            for row in tapped_rows(source, new):
-                self.load(source.data["index"][row])
-
-        return tapped
+    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        for row in tapped_rows(self.points, new):
+            self.load(self.points.data["index"][row])
 
 
 class Ticks:
@@ -365,21 +371,13 @@ def draw(view: Pareto, session: Session) -> None:
     view.show(indexed(session.work.points, of), shown, (look.across, look.metric), weights)
 
 
-def legend_item(label: str, *layers: GlyphLayer) -> LegendItem:
-    """A legend entry for those of the layers that have rows."""
-    return LegendItem(label=label, renderers=[o.renderer for o in layers if o.renderer])
-
-
 def legend_of(theme: Theme, columns: int) -> Legend:
-    """A legend under the chart whose entries hide what they stand for."""
+    """A legend under the chart; its tags are the names of what is hidden."""
     return Legend(
         items=[],
-        click_policy="hide",
         label_text_font_size="10.5px",
         label_text_color=theme.text,
         background_fill_color=None,  # white would be Bokeh's default, which its theme changes
-        inactive_fill_color=theme.panel,
-        inactive_fill_alpha=0.7,
         border_line_color=None,
         spacing=10,
         padding=2,
@@ -392,16 +390,16 @@ def legend_of(theme: Theme, columns: int) -> Legend:
 
 
 def point_columns(
-    points: Sequence[dict[str, Any]], across: str, metric: str
-) -> dict[str, dict[str, list[Any]]]:
-    """By planner a row for each of its points; points that another one beats are faint.
+    points: Sequence[dict[str, Any]], across: str, metric: str, looks: Looks
+) -> dict[str, list[Any]]:
+    """A row for each point, planner by planner; points that another one beats are faint.
 
     What is not proven is an open marker.
     """
     winners = best(points, across, metric)
-    by_planner: dict[str, dict[str, list[Any]]] = {}
+    columns: dict[str, list[Any]] = {column: [] for column in COLUMNS}
     for name, own in by_series(points).items():
-        columns: dict[str, list[Any]] = {column: [] for column in COLUMNS}
+        colour, marker, _ = looks.of(name)
         for i in own:
             p, strong = points[i], 1.0 if i in winners else FAINT
             sizes = (p["budget_bytes"], p["peak_bytes"], p["traffic_bytes"])
@@ -409,10 +407,9 @@ def point_columns(
             row = (value(p, across), value(p, metric), filled, strong, p["index"], name)
             words = [*map(format_bytes, sizes), seconds_text(p["makespan_s"])]
             words += [joules_text(p["energy_j"]), proof_text(p)]
-            for column, item in zip(COLUMNS, (*row, *words), strict=True):
+            for column, item in zip(COLUMNS, (*row, colour, marker, *words), strict=True):
                 columns[column].append(item)
-        by_planner[name] = columns
-    return by_planner
+    return columns
 
 
 def here_columns(shown: DisplayedPlan | None, across: str, metric: str) -> dict[str, list[Any]]:

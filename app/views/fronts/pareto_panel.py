@@ -18,7 +18,7 @@ from app.model.sizes import format_exact
 from app.model.units import finely
 from app.session.session import Session
 from app.session.sweep_lines import SWEPT, lines_of
-from app.views.fronts.pareto import LOOKS, TITLES, Looks, Pareto, draw
+from app.views.fronts.pareto import TITLES, Looks, Pareto, draw
 from app.views.fronts.pareto_bar import HARDLY, axis_select, progress_text
 from app.widgets.button_bar import alone
 from app.widgets.buttons import button
@@ -216,7 +216,7 @@ class ParetoPanel(pn.viewable.Viewer):
         return [line.name for line in lines]
 
     def _chip(self, name: str) -> dict[str, str]:
-        colour, _, mark = LOOKS[self.looks.place(name)]
+        colour, _, mark = self.looks.of(name)
         return {"chip": colour, "mark": mark, "ink": ink_on(colour)}
 
     def _buy_row(

@@ -78,14 +78,9 @@ def test_who_is_beaten_is_what_brute_force_says(axes: tuple[str, str]) -> None:
         assert best(points, *axes) == unbeaten
         corners = [places[i] for i in front(points, *axes)]
         assert corners == sorted({places[i] for i in unbeaten})
-        columns = point_columns(indexed_all(points), *axes)
-        strong = {
-            i
-            for rows in columns.values()
-            for i, alpha in zip(rows["index"], rows["line_alpha"], strict=True)
-            if alpha > FAINT
-        }
-        assert strong == unbeaten
+        rows = point_columns(indexed_all(points), *axes, Looks())
+        alphas = zip(rows["index"], rows["line_alpha"], strict=True)
+        assert {i for i, alpha in alphas if alpha > FAINT} == unbeaten
 
 
 def indexed_all(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -436,8 +431,11 @@ def test_planners_keep_their_looks_in_all_charts() -> None:
     first, second = Pareto(LIGHT, print, looks), Pareto(LIGHT, print, looks, large=True)
     first.show(indexed([made(1, 9, FUSION)]), None, ("memory", "traffic"))
     second.show(indexed([made(1, 9), made(1, 8, FUSION)]), None, ("memory", "traffic"))
-    assert first.sources[0].data["series"] == second.sources[0].data["series"] == ["fusion"]
-    assert second.sources[1].data["series"] == ["cosma"]
+    looked = [
+        dict(zip(*(chart.points.data[column] for column in ("series", "marker")), strict=True))
+        for chart in (first, second)
+    ]
+    assert looked == [{"fusion": "circle"}, {"fusion": "circle", "cosma": "square"}]
 
 
 def test_a_sweep_that_is_asked_before_the_network_is_there_waits_for_it(
@@ -473,9 +471,11 @@ def test_many_planners_have_each_a_look_of_their_own_and_a_name() -> None:
     names = {series(p["problem"]) for p in points}
     assert len(names) > 8
     chart.show(indexed_all(points), None, ("memory", "traffic"))
-    drawn = [source.data["series"] for source in chart.sources if source.data["series"]]
-    assert {name for rows in drawn for name in rows} == names
-    assert sum(bool(item.renderers) for item in chart.figure.legend[0].items) >= len(names)
+    drawn = chart.points.data
+    assert set(drawn["series"]) == names
+    looks = set(zip(*(drawn[column] for column in ("series", "colour", "marker")), strict=True))
+    assert len(looks) == len({look[1:] for look in looks}) == len(names)
+    assert {item.name for item in chart.figure.legend[0].items} >= names
 
 
 def test_budgets_are_written_where_there_are_points() -> None:

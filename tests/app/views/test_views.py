@@ -74,7 +74,7 @@ def test_all_views_have_the_plan(explorer: Explorer) -> None:
     lanes = [*explorer.timeline.source.data["lane"]]
     assert len(lanes) - lanes.count("bound by") == len(shown.trace.intervals)
     assert explorer.dag.nodes.data["title"]
-    assert explorer.pareto.sources[0].data["x"]
+    assert explorer.pareto.points.data["x"]
     assert "proven optimal" in plain(explorer.cards.object)
 
 

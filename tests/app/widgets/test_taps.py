@@ -27,8 +27,7 @@ def test_a_row_that_is_no_longer_there_is_none(stale: int) -> None:
 def test_charts_without_that_point_do_nothing() -> None:
     loaded: list[int] = []
     chart = Pareto(LIGHT, loaded.append)
-    for source in chart.sources:
-        source.selected.indices = [7]
+    chart.points.selected.indices = [7]
     front = RamFront(LIGHT, loaded.append)
     front.source.selected.indices = [7]
     assert loaded == []
