@@ -26,6 +26,9 @@ Text becomes some thirty times as much memory while it is taken apart."""
 MODELS = 100
 """How many models of Bokeh's a message may make: ours make none."""
 
+FROM_PAGES = {"PULL-DOC-REQ", "PATCH-DOC", "SERVER-INFO-REQ"}
+"""What a browser asks. Bokeh would take a whole document too, in the place of the page's."""
+
 _unfinished: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 """By socket: the bytes of its message of which more is to come."""
 _sent: WeakKeyDictionary[ServerSession, int] = WeakKeyDictionary()
@@ -71,6 +74,8 @@ def bound_messages() -> None:
                 message = await received(handler, fragment)
             except Exception as error:  # whatever it is: it is not JSON, too deep, has no header
                 refusal, message = (BROKEN, f"no message: {type(error).__name__}"), None
+            if message is not None and message.msgtype not in FROM_PAGES:
+                refusal, message = (BROKEN, "no message of a page"), None
             if message is not None:
                 del _unfinished[handler]
                 return message

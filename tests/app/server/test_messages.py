@@ -46,6 +46,7 @@ def guarded() -> None:
         (["no JSON"] * 3, 1007),
         (["{}", "{}", "{}"], 10001),  # Bokeh's own answer
         ([BYTES_FOLLOW, "{}", '{"events": []}', "[]"], 10001),
+        ([HEAD.replace("PATCH", "PUSH"), "{}", '{"doc": {"roots": []}}'], 1007),
         ([ASKS, "{}", "{}"], None),
     ],
 )
