@@ -165,6 +165,11 @@ def test_the_readme_has_the_two_commands() -> None:
     assert "python3 run.py tests" in lines
 
 
+def test_the_readme_is_read_in_a_minute() -> None:
+    """It was a manual of 2,400 words."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
 def snippets_of_the_readme() -> list[str]:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found: list[str] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
