@@ -15,6 +15,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m app", description=__doc__)
     parser.add_argument("--port", type=int, default=5006, help="default 5006; 0 takes a free one")
     parser.add_argument("--address", default="localhost", help="which interface to listen on")
+    parser.add_argument(
+        "--allow-websocket-origin",
+        metavar="NAME",
+        action="append",
+        help="by which name others ask for it, with its port; several times for several",
+    )
     parser.add_argument("--no-show", action="store_true", help="do not open a browser")
     given = parser.parse_args()
     install_guards()
@@ -22,6 +28,7 @@ def main() -> None:
         {"/": Path(__file__).with_name("main.py")},
         port=given.port,
         address=given.address,
+        websocket_origin=given.allow_websocket_origin,
         show=not given.no_show,
         title="Spillway",
     )

@@ -15,9 +15,19 @@ from planners.cli.app import app
 def serve(
     port: Annotated[int, typer.Option("--port", min=0, max=65535)] = 5006,
     address: Annotated[str, typer.Option("--address")] = "localhost",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-websocket-origin",
+            metavar="NAME",
+            help="by which name others ask for it, with its port; several times for several",
+        ),
+    ] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
 ) -> None:
     """Open the explorer in the browser."""
-    sys.argv[1:] = ["--port", str(port), "--address", address, *([] if show else ["--no-show"])]
+    names = [f"--allow-websocket-origin={each}" for each in name or ()]
+    shown = [] if show else ["--no-show"]
+    sys.argv[1:] = ["--port", str(port), "--address", address, *names, *shown]
     # By name: the library knows nothing of the application.
     runpy.run_module("app", run_name="__main__")
