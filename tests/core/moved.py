@@ -78,6 +78,7 @@ def unpacked(x: torch.Tensor) -> torch.Tensor:
 X = (torch.randn(2, 4, 8, 6),)
 MOVED: dict[str, Case] = {
     "padded": (nn.ZeroPad2d((1, 2, 0, 3)), X),
+    "padded all around": (nn.ZeroPad2d(2), X),
     "padded with ones": (Calls(lambda x: functional.pad(x, (2, 0), value=1.0)), X),
     "cropped": (nn.ZeroPad2d((-1, 2, -2, -1)), X),
     "padded for a convolution": (

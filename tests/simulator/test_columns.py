@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import planners as sp
+from planners.core.access import detailed, needs
 from planners.core.boxes import joined, uncovered
 from planners.core.errors import InvalidPlan
 from planners.core.loops import LoopedInstructions, items_of, size_of
@@ -37,6 +38,7 @@ from planners.simulator.begun import replay_from
 from planners.simulator.check import CheckReport, replay, report_of
 from planners.simulator.columns import operands
 from planners.simulator.columns import replay as columns
+from planners.simulator.columns.needs import NeedsAsked
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import moved_by_columns, timed
 from planners.simulator.columns.unsure import Unsure
@@ -49,6 +51,7 @@ from planners.simulator.records.stay_columns import columns_of_stays
 from planners.simulator.symbolic import Replay
 from planners.simulator.timing import schedule
 from tests.cases import cases as as_many
+from tests.core.moved import MOVED
 from tests.random_graphs import random_graph
 from tests.simulator.changed import NAMES, Case, cases, changed, flat
 
@@ -380,3 +383,20 @@ def test_stays_hold_what_instructions_say_one_by_one(seed: int) -> None:
             most[step] = max(most[step], there)
     assert stays.held(steps).tolist() == most
     assert max(most) == report.peak_bytes
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_columns_need_what_boxes_need_one_by_one(name: str) -> None:
+    module, inputs = MOVED[name]
+    graph = sp.from_torch(module, inputs)
+    for op in graph.operators:
+        for output in op.outputs if detailed(op) else ():
+            shape = graph.tensors[output].shape
+            boxes = [tuple((at, at + 1) for at in place) for place in np.ndindex(*shape)][:500]
+            ends = np.array(boxes, np.int64).reshape(len(boxes), len(shape), 2)
+            asked = NeedsAsked(graph, op, output, ends[:, :, 0], ends[:, :, 1], None, True)
+            found: list[dict[str, Any]] = [{} for _ in boxes]
+            for row, tensor, start, stop in asked.needed():
+                for at, box in zip(row.tolist(), np.stack((start, stop), 2).tolist()):
+                    found[at][tensor] = tuple(map(tuple, box))
+            assert found == [dict(needs(graph, op, output, box)) for box in boxes]

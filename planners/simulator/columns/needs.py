@@ -88,8 +88,10 @@ class NeedsAsked:
         ends = self._ends()
         first = [(int(a[0]), int(b[0])) for a, b in ends]
         like = self._ask(first)
-        if like is None:
-            return None
+        shape = self.graph.tensors[self.output].shape
+        every = self._ask([*((0, n) for n in shape), *first[len(shape) :]])
+        if like is None or every is None or like.keys() != every.keys():
+            return None  # One axis after the other may never lead to where a tensor is read.
         columns = {
             name: [[np.full(len(self.start), a), np.full(len(self.start), b)] for a, b in box]
             for name, box in like.items()
