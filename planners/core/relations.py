@@ -11,11 +11,23 @@ really needed (the hull of what a reshaped box comes from), never smaller. The w
     reshape                    the same elements in the same order
     pad, *before               elements put in front of each axis (cut off where negative)
     cat, axis                  operands one after the other along an axis
+    roll, (axis, shift)…       elements moved along axes, those past an end in at the other
     along, *axes               all of these axes for each element; later operands whole, but for
                                those of the first's shape
+    reduce, *axes              the same, and these axes go
+    groups, count              all of those groups of channels (axis 1) that the value's are in;
+                               later operands count channels
+    write, over, (start, stop, step, stays)…
+                               the first operand, and what is written into a part of it: a range of
+                               each axis, which that part has or (one index) has not; where `over`
+                               the first is not read there
     matmul                     rows of the first, columns of the second, batches broadcast
+    einsum, *axes              for each axis of each operand the value's axis, or -1: all of it
     linear                     the last axis of the data, the weight's rows, the bias
+    attention                  rows of queries, all keys and values, rows of a mask
     window                     the window of the operator, with its weight and bias
+    transposed                 what of the data that window, written by each element, is seen in
+    sampled                    images by batch and channel, whole; where each element is looked for
     nearest, bilinear, corners resized from the third axis on; `corners` are aligned
     adaptive, axes             the last axes in windows of nearly equal size
 """
@@ -161,11 +173,76 @@ def _cat(c: _Call) -> list[Box | None]:
     return parts
 
 
+def _roll(c: _Call) -> list[Box | None]:
+    read = c.box
+    for axis, shift in zip(c.numbers[::2], c.numbers[1::2], strict=True):
+        n = c.shape[axis]
+        start, stop = (at - shift % n for at in read[axis])
+        if start < 0 < stop:  # Both ends.
+            start, stop = 0, n
+        elif stop <= 0:
+            start, stop = start + n, stop + n
+        read = _with(read, axis, (start, stop))
+    return [read]
+
+
 def _along(c: _Call) -> list[Box | None]:
     read = c.box
     for axis in c.numbers:
         read = _with(read, axis, (0, c.operands[0][axis]))
     return [read, *(read if shape == c.operands[0] else full(shape) for shape in c.operands[1:])]
+
+
+def _reduce(c: _Call) -> list[Box | None]:
+    (data,), kept = c.operands, iter(c.box)
+    return [tuple((0, n) if axis in c.numbers else next(kept) for axis, n in enumerate(data))]
+
+
+def _groups(c: _Call) -> list[Box | None]:
+    data, *rest = c.operands
+    (count,) = c.numbers
+    each = data[1] // count
+    channels = (c.box[1][0] // each * each, -(-c.box[1][1] // each) * each)
+    by_channel = ((channels,) if shape == data[1:2] else full(shape) for shape in rest)
+    return [(c.box[0], channels, *full(data[2:])), *by_channel]
+
+
+def _write(c: _Call) -> list[Box | None]:
+    first, *rest = c.operands
+    over, numbers = c.numbers[0], c.numbers[1:]
+    axes = list(zip(*(numbers[i::4] for i in range(4)), strict=True))
+    own: Box | None = c.box
+    if over:
+        own = _beside(c.box, [(start, stop, step) for start, stop, step, _ in axes])
+    shape: list[int] = []
+    part: list[tuple[int, int]] = []
+    empty = False
+    for (a, b), (start, stop, step, stays) in zip(c.box, axes, strict=True):
+        low, high = -((start - a) // step), -((start - min(b, stop)) // step)
+        empty |= max(low, 0) >= high
+        if stays:
+            shape.append(-((start - stop) // step))
+            part.append((max(low, 0), high))
+    if len(first) != len(axes):
+        raise IndexError
+    wanted = (None if empty else broadcast(o, tuple(shape), tuple(part)) for o in rest)
+    return [own, *wanted]
+
+
+def _beside(box: Box, part: Sequence[tuple[int, int, int]]) -> Box | None:
+    """The box of what of a box is not in a part; None where all of it is."""
+    outside = [
+        axis
+        for axis, ((a, b), (start, stop, step)) in enumerate(zip(box, part, strict=True))
+        if a < start or stop < b or step > 1
+    ]
+    if len(outside) != 1:
+        return box if outside else None
+    (axis,) = outside
+    (a, b), (start, stop, step) = box[axis], part[axis]
+    if step > 1 or (a < start and stop < b) or b <= start or stop <= a:
+        return box
+    return _with(box, axis, (a, start) if a < start else (stop, b))
 
 
 def _matmul(c: _Call) -> list[Box | None]:
@@ -184,6 +261,32 @@ def _linear(c: _Call) -> list[Box | None]:
         (c.box[-1], (0, weight[1])),
         *(broadcast(shape, c.shape, c.box) for shape in bias),
     ]
+
+
+def _einsum(c: _Call) -> list[Box | None]:
+    axes = iter(c.numbers)
+    read: list[Box | None] = []
+    for operand in c.operands:
+        own = [next(axes) for _ in operand]
+        read.append(tuple((0, n) if at < 0 or n == 1 else c.box[at] for at, n in zip(own, operand)))
+    return read
+
+
+def _attention(c: _Call) -> list[Box | None]:
+    queries, keys, values, *masks = c.operands
+    before, count = c.shape[:-2], keys[-2]
+    rows, batch, seen = c.box[:-1], c.box[:-2], (0, count)
+    return [
+        broadcast(queries, (*c.shape[:-1], queries[-1]), (*rows, (0, queries[-1]))),
+        broadcast(keys, (*before, *keys[-2:]), (*batch, seen, (0, keys[-1]))),
+        broadcast(values, (*before, *values[-2:]), (*batch, seen, c.box[-1])),
+        *(broadcast(mask, (*c.shape[:-1], count), (*rows, seen)) for mask in masks),
+    ]
+
+
+def _sampled(c: _Call) -> list[Box | None]:
+    images, places = c.operands
+    return [(*c.box[:2], *full(images[2:])), (c.box[0], *c.box[2:], (0, places[-1]))]
 
 
 def _window(c: _Call) -> list[Box | None]:
@@ -207,6 +310,22 @@ def _window(c: _Call) -> list[Box | None]:
     channels = (start // per_out * per_in, ((stop - 1) // per_out + 1) * per_in)
     rest = [(c.box[1], *full(operand)[1:]) for operand in c.operands[1:]]
     return [(c.box[0], channels, *spatial), *rest]
+
+
+def _transposed(c: _Call) -> list[Box | None]:
+    """Element i of the data is seen from i·S − P on, in every D-th of K elements."""
+    data, weight, *bias = c.operands
+    spatial = tuple(
+        (-((d * (k - 1) - p - start) // s), (stop - 1 + p) // s + 1)
+        for (start, stop), k, s, p, d in zip(c.box[2:], *c.slide[:4], strict=True)
+    )
+    per_in, per_out = data[1] // c.slide.groups, weight[1]
+    start, stop = c.box[1]
+    first, last = start // per_out, (stop - 1) // per_out
+    channels = (first * per_in, (last + 1) * per_in)
+    own = (start - first * per_out, stop - first * per_out) if first == last else (0, per_out)
+    rest = [(c.box[1], *full(operand)[1:]) for operand in bias]
+    return [(c.box[0], channels, *spatial), (channels, own, *full(weight[2:])), *rest]
 
 
 def _resize(c: _Call) -> list[Box | None]:
@@ -304,10 +423,18 @@ _WORDS: dict[str, Callable[[_Call], list[Box | None]]] = {
     "reshape": _reshape,
     "pad": _pad,
     "cat": _cat,
+    "roll": _roll,
     "along": _along,
+    "reduce": _reduce,
+    "groups": _groups,
+    "write": _write,
     "matmul": _matmul,
+    "einsum": _einsum,
     "linear": _linear,
+    "attention": _attention,
     "window": _window,
+    "transposed": _transposed,
+    "sampled": _sampled,
     "nearest": _resize,
     "bilinear": _resize,
     "corners": _resize,

@@ -12,6 +12,8 @@ from planners.core.lookups import looked_up
 
 SKIPPING = frozenset({"slice", "select", "pad", "nearest", "bilinear", "corners", "window"})
 """Relations that may leave elements between those that they read."""
+OVER = ("write", 1)
+"""That of a write which leaves out what it writes over, of its first operand."""
 
 
 def touched_bytes(graph: Graph, op: Operator, tensor: str) -> int:
@@ -59,6 +61,8 @@ def _skips(op: Operator, tensor: str) -> bool:
         if not reached.isdisjoint(part.reads):
             reached.add(part.name)
             if part.relation and part.relation[0] in SKIPPING:
+                return True
+            if part.relation[:2] == OVER and part.reads[0] in reached:
                 return True
     return False
 

@@ -14,11 +14,16 @@ import torch
 from torch.nn import functional
 
 from planners.core.access import BINARY, UNARY, detailed, is_local, needs, read_boxes
+from planners.core.boxes import within
 from planners.core.graph import Graph, Operator, Part
 from planners.core.program import Box
 from planners.core.relations import axis_groups, boxes
-from planners.executor.windows import WINDOWS, PaddedWindow, Unknown, by_name
+from planners.executor.windows import WINDOWS, PaddedWindow, TransposedWindow, Unknown, by_name
 from planners.importers.torch.source_model import SourceModel
+from planners.importers.torch.steps import WriteThrough
+
+SKIPS = frozenset({"reshape", "transposed", "write"})
+"""Relations whose kernels here do without an operand that is not read."""
 
 # ---- A part of an operator call by call, where its calls state how they read ---------------------
 # Each call runs on the boxes of its operands that `planners.core.relations` names, and gives the
@@ -99,11 +104,13 @@ class _BoxCall:
         known = [value for value in values if value is not None]
         if word == "cat":
             return torch.cat(known, int(numbers[0]))
-        if not known or (word != "reshape" and len(known) < len(values)):
+        if not known or (word not in SKIPS and len(known) < len(values)):
             raise Unknown
         made = self._view(str(word), [int(n) for n in numbers], known[0])
         if made is None:
-            made = self._kernel(str(word), dict(zip(self.part.reads, known, strict=True)))
+            # What is not read stands empty.
+            given = [known[0].new_empty(0) if value is None else value for value in values]
+            made = self._kernel(str(word), dict(zip(self.part.reads, given, strict=True)))
         if tuple(made.shape) != _sizes(self.box):
             raise Unknown
         return made
@@ -118,9 +125,23 @@ class _BoxCall:
             return value.select(numbers[0], 0)
         if word == "reshape":
             return self._reshaped(value)
+        if word == "roll":
+            return self._rolled(numbers, value)
         if word == "same" and self.part.kind.startswith(("expand", "broadcast")):
             return value.expand(_sizes(self.box))
         return None
+
+    def _rolled(self, numbers: Sequence[int], value: torch.Tensor) -> torch.Tensor:
+        """Along each axis, the wanted elements of those that were read, which may be all."""
+        (read,) = self.reads
+        assert read is not None
+        shifts: dict[int, int] = {}
+        for axis, shift in zip(numbers[::2], numbers[1::2], strict=True):
+            shifts[axis] = shifts.get(axis, 0) + shift
+        for axis, shift in shifts.items():
+            at = (torch.arange(*self.box[axis]) - shift) % self.part.shape[axis]
+            value = value.index_select(axis, at - read[axis][0])
+        return value
 
     def _reshaped(self, value: torch.Tensor) -> torch.Tensor:
         """What is wanted of what was read: of each group of axes, some elements in order."""
@@ -139,10 +160,13 @@ class _BoxCall:
             axes = int(self.part.relation[1])
             if self.box[-axes:] != tuple((0, n) for n in self.part.shape[-axes:]):
                 raise Unknown
-        special = {"window": self._window, "pad": self._pad}
+        special = {"window": self._window, "pad": self._pad, "transposed": self._transposed}
+        special |= {"groups": self._grouped, "attention": self._attended}
         special |= dict.fromkeys(("nearest", "bilinear", "corners"), self._resize)
 
         def run(name: str, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+            if word == "write":
+                return self._written(target, args, kwargs)
             if word in special:
                 return special[word](by_name(target, args, kwargs))
             return target(*args, **kwargs)
@@ -160,6 +184,59 @@ class _BoxCall:
         assert data is not None
         window = PaddedWindow(self.op, self.part.shape[1], self.operands[0][2:], self.box, data)
         return window.run(self.part.kind, given)
+
+    def _transposed(self, given: Mapping[str, Any]) -> torch.Tensor:
+        data, op = self.reads[0], self.op
+        made: torch.Tensor
+        if data is None:  # Nothing is seen from here.
+            made = given["weight"].new_zeros(_sizes(self.box))
+        else:
+            made = TransposedWindow(op, self.part.shape[1], self.box, data).run(given)
+        bias = given.get("bias")
+        return made if bias is None else made + bias.reshape(-1, *[1] * len(op.kernel))
+
+    def _grouped(self, given: Mapping[str, Any]) -> torch.Tensor:
+        """The norm of the groups that were read, of which what is wanted is cut."""
+        read, count = self.reads[0], int(self.part.relation[1])
+        assert read is not None
+        groups = (read[1][1] - read[1][0]) * count // self.operands[0][1]
+        made = functional.group_norm(
+            given["input"], groups, given["weight"], given["bias"], given["eps"]
+        )
+        return _cut(made, (self.box[0], *read[1:]), self.box)
+
+    def _attended(self, given: Mapping[str, Any]) -> torch.Tensor:
+        """Attention from some rows: which keys they see goes by their places."""
+        mask = given["attn_mask"]
+        if given["is_causal"]:
+            rows, keys = torch.arange(*self.box[-2]), torch.arange(given["key"].shape[-2])
+            mask = keys <= rows[:, None]
+        queries, keys, values = (given[name] for name in ("query", "key", "value"))
+        return functional.scaled_dot_product_attention(
+            queries, keys, values, mask, scale=given["scale"]
+        )
+
+    def _written(self, target: Any, args: list[Any], kwargs: dict[str, Any]) -> torch.Tensor:
+        """What is there, and over it what is written into this box, where there is some."""
+        numbers = [int(n) for n in self.part.relation[2:]]
+        axes = zip(self.box, *(numbers[i::4] for i in range(4)), strict=True)
+        places: list[int | slice] = []
+        for (a, b), start, stop, step, stays in axes:
+            first = start + max(0, -((start - a) // step)) * step
+            if first >= min(b, stop):
+                places = []
+                break
+            places.append(slice(first - a, min(b, stop) - a, step) if stays else start - a)
+        read, (before, *others) = self.reads[0], args
+        made: torch.Tensor = (others[0] if read is None else before).new_zeros(_sizes(self.box))
+        if read is not None:
+            made[within(read, self.box)] = before
+        if places or not self.box:
+            if isinstance(target, WriteThrough):
+                target.target(made[tuple(places)], *others, **kwargs)
+            else:  # Scattered.
+                made[tuple(places)] = others[0]
+        return made
 
     def _pad(self, given: Mapping[str, Any]) -> torch.Tensor:
         (read,), (_, *before) = self.reads, self.part.relation

@@ -104,6 +104,42 @@ class PaddedWindow:
         return torch.tensor(spans, dtype=torch.float32)
 
 
+class TransposedWindow:
+    """The window of a transposed convolution: what of it lies in a box, from the data seen there.
+
+    `channels` are the whole output's, `data` the box of what is seen.
+    """
+
+    def __init__(self, op: Operator, channels: int, box: Box, data: Box) -> None:
+        self.op, self.box, self.data = op, box, data
+        self.first = box[1][0] // (channels // op.groups)
+        self.each = channels // op.groups
+        self.groups = (box[1][1] - 1) // self.each - self.first + 1
+
+    def run(self, given: Mapping[str, Any]) -> torch.Tensor:
+        """The kernel without a bias."""
+        op = self.op
+        run = getattr(functional, f"conv_transpose{len(op.kernel)}d")
+        made: torch.Tensor = run(
+            given["input"],
+            given["weight"],
+            None,
+            op.stride,
+            groups=self.groups,
+            dilation=op.dilation,
+        )
+        if self.groups > 1:  # Of one group there are the channels that are wanted.
+            start, stop = (at - self.first * self.each for at in self.box[1])
+            made = made[:, start:stop]
+        amounts: list[int] = []
+        for (start, stop), (low, _), s, p, n in zip(
+            self.box[2:], self.data[2:], op.stride, op.padding, made.shape[2:], strict=True
+        ):
+            before = low * s - p - start
+            amounts[:0] = [before, stop - start - before - n]
+        return functional.pad(made, amounts)
+
+
 def _margins(
     rows: tuple[int, int], data: tuple[int, int], k: int, s: int, p: int, d: int
 ) -> tuple[int, int]:

@@ -319,8 +319,10 @@ def _parts(calls: list[Call], main: Call, values: _Values) -> tuple[Part, ...]:
 
 def _detailed(call: Call, main: Call, values: _Values) -> Part:
     reads, relation = call.reads, call.relation
-    if relation == ("window",) and call is not main:  # The operator has one window only.
-        relation = ()
+    if relation in (("window",), ("transposed",)) and call is not main:
+        relation = ()  # The operator has one window only.
+    if relation[:1] == ("write",) and call.name in values.constant:
+        relation = ()  # It runs with those that write what it writes into.
     if call.item and relation:
         reads = values.calls[reads[0]].reads[:1]
     shape = () if call.tensor is None else call.tensor.shape

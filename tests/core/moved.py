@@ -75,6 +75,34 @@ def unpacked(x: torch.Tensor) -> torch.Tensor:
     return a * b + torch.stack([c, a], 0).select(0, 1)
 
 
+def written(*place: Any, by: Any = torch.Tensor.copy_) -> nn.Module:
+    """A value of which a part is written over."""
+
+    def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x = x + 1
+        by(x[place], y)
+        return x * 2
+
+    return Calls(run)
+
+
+def heard(*inputs: torch.Tensor, **given: Any) -> torch.Tensor:
+    return functional.scaled_dot_product_attention(*inputs, **given)
+
+
+def moved_by(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """A map looked at a little aside of where it is."""
+    grid = functional.conv2d(x, w).permute(0, 2, 3, 1)
+    return functional.grid_sample(x, grid.tanh(), align_corners=True)
+
+
+def turned(rank: int, stride: int, padding: int, more: int, dilation: int, groups: int) -> Case:
+    """A transposed convolution, of a map on each of three sides at most, with a norm after it."""
+    made = getattr(nn, f"ConvTranspose{rank}d")
+    layer = made(4, 6, (3, 2, 4)[:rank], stride, padding, more, groups, dilation=dilation)
+    return nn.Sequential(layer, nn.ReLU()), (torch.randn(2, 4, *(5, 4, 3)[:rank]),)
+
+
 X = (torch.randn(2, 4, 8, 6),)
 MOVED: dict[str, Case] = {
     "padded": (nn.ZeroPad2d((1, 2, 0, 3)), X),
@@ -146,9 +174,64 @@ MOVED: dict[str, Case] = {
     "unpacked": (Calls(unpacked), (torch.randn(2, 4, 3, 5),)),
     "largest, with places": (Calls(lambda x: x.topk(2, dim=2)[0] * 2), X),
     "rolled": (Calls(lambda x: functional.relu(torch.roll(x, (1, 2), (2, 3)))), X),
+    "rolled about an axis twice": (Calls(lambda x: x.roll((3, -4, 7), (2, -1, 2))), X),
+    "rolled in time": (Calls(lambda x: x.roll(1, 0) * 2), X),
+    "rolled as it lies": (Calls(lambda x: torch.roll(x, 3)), X),
     "broadcast": (Calls(lambda x, y: x.expand(2, 4, 8, 6) * y), (torch.randn(4, 1, 6), *X)),
     "means of cells": (nn.AdaptiveAvgPool2d((3, 1)), X),
     "transposed convolution": (nn.ConvTranspose2d(4, 3, 3, 2, 1), X),
+    "transposed, one axis": turned(1, 3, 2, 1, 2, 2),
+    "transposed, apart": turned(2, 4, 0, 3, 1, 1),
+    "transposed, three axes": turned(3, 2, 1, 0, 2, 2),
+    "transposed, without a bias": (nn.ConvTranspose2d(4, 2, 1, 3, bias=False), X),
+    "transposed, by channel": (nn.ConvTranspose2d(4, 4, 2, 2, groups=4), X),
+    "norm of groups": (nn.Sequential(nn.GroupNorm(2, 4), nn.ReLU()), X),
+    "norm of one group": (nn.GroupNorm(1, 4, affine=False), X),
+    "norm of groups of a sequence": (nn.GroupNorm(2, 4), (torch.randn(2, 4, 5),)),
+    "norm of each map": (nn.InstanceNorm2d(4, affine=True), X),
+    "norm of each map by what is kept": (nn.InstanceNorm2d(4, track_running_stats=True), X),
+    "written into": (written(..., slice(1, 7), slice(2, 9)), (*X, torch.randn(1, 4, 6, 4))),
+    "written over rows": (written(..., slice(2, None), slice(None)), (*X, torch.randn(6))),
+    "every other written": (written(..., slice(1, None, 2)), (*X, torch.randn(2, 4, 8, 3))),
+    "a channel written": (written(slice(None), 2, slice(3)), (*X, torch.randn(3, 6))),
+    "one number written": (written(1, 2, 3, 4), (*X, torch.randn(()))),
+    "added to a part": (
+        written(slice(None), slice(1, 3), 2, by=torch.Tensor.add_),
+        (*X, torch.randn(2, 2, 6)),
+    ),
+    "written through a turn": (
+        Calls(lambda x, y: (x * 2).transpose(1, 2)[:, 1].copy_(y)),
+        (*X, torch.randn(4, 6)),
+    ),
+    "scattered": (
+        Calls(lambda x, y: torch.slice_scatter(x, y, 2, 1, -1, 3) * 2),
+        (*X, torch.randn(2, 4, 2, 6)),
+    ),
+    "one scattered": (
+        Calls(lambda x, y: torch.select_scatter(x, y, -1, -2) * 2),
+        (*X, torch.randn(2, 4, 8)),
+    ),
+    "products by letters": (
+        Calls(lambda x, y: torch.einsum("bchw,bkcw->bhkw", x, y)),
+        (*X, torch.randn(2, 5, 4, 6)),
+    ),
+    "products by letters, broadcast": (
+        Calls(lambda x, y: torch.einsum("bchw,ck->hkb", x, y)),
+        (*X, torch.randn(1, 5)),
+    ),
+    "sums": (Calls(lambda x: x.sum((1, -1)) * 2), X),
+    "the largest": (Calls(lambda x: x.amax(2)), X),
+    "the mean of all": (Calls(lambda x: x.mean()), X),
+    "attention at once": (Calls(heard), (torch.randn(2, 3, 5, 4), *[torch.randn(2, 3, 7, 4)] * 2)),
+    "attention, masked": (
+        Calls(heard, torch.randn(5, 7)),
+        (torch.randn(2, 3, 5, 4), torch.randn(2, 3, 7, 4), torch.randn(2, 3, 7, 2)),
+    ),
+    "attention backwards": (
+        Calls(lambda q, k, v: heard(q, k, v, is_causal=True, scale=0.3)),
+        (torch.randn(2, 3, 5, 4), torch.randn(2, 3, 4, 4), torch.randn(2, 3, 4, 2)),
+    ),
+    "sampled aside": (Calls(moved_by, torch.randn(2, 4, 1, 1)), X),
     "flattened": (nn.Sequential(nn.Flatten(), nn.Linear(192, 5), nn.ReLU()), X),
     "grouped and padded": (
         nn.Sequential(nn.ZeroPad2d((2, 1, 2, 1)), nn.Conv2d(4, 6, 3, 2, groups=2)),

@@ -379,7 +379,7 @@ def _tokens(c: StepChoice) -> Run | None:
     return (lambda m, v: v[0].flatten(2)) if all(v.dim() != 3 for v in c.values) else None
 
 
-def _with_rank(rank: int, make: Callable[[StepChoice], Run | None]) -> Callable[..., Run | None]:
+def with_rank(rank: int, make: Callable[[StepChoice], Run | None]) -> Callable[..., Run | None]:
     def choose(c: StepChoice) -> Run | None:
         return make(c) if any(v.dim() == rank for v in c.values) else None
 
@@ -404,7 +404,7 @@ STEPS: Mapping[str, Choose] = {
     "reduced": _reduced,
     "space": _space,
     "product": _product,
-    "recurrent": _with_rank(3, _recurrent),
+    "recurrent": with_rank(3, _recurrent),
     "buffer": _buffer,
     "tokens": _tokens,
     "kept": _kept,

@@ -37,6 +37,8 @@ W = {"w": (6, 4, 3, 2), "b": (6,)}
 NORM = {"s": (4,), "b": (4,), "m": (4,), "q": np.ones(4, np.float32)}
 CUT = {"s": ints(1, -8), "e": ints(99, -1), "a": ints(1, -1), "t": ints(2, 3)}
 BACK = {"s": ints(-1), "e": ints(-99), "a": ints(1), "t": ints(-1)}
+SCALES = {"s": (4,), "b": (4,)}
+TURNED = {"strides": [1, 2], "pads": [1, 0, 0, 1], "dilations": [2, 1]}
 PLACE = "coordinate_transformation_mode"
 NEAREST = {"mode": "nearest", PLACE: "asymmetric", "nearest_mode": "floor"}
 CORNERS = {"mode": "linear", PLACE: "align_corners"}
@@ -80,23 +82,26 @@ LOCAL = {
     "clip, attributes": one("Clip", opset=9, min=-0.5, max=0.5),
     "mean, kept": one("ReduceMean", "x a", {"a": ints(1, -1)}),
     "mean, attribute": one("ReduceMean", opset=13, axes=[2]),
+    "mean, not kept": one("ReduceMean", "x a", {"a": ints(1, -1)}, keepdims=0),
     "softmax": one("Softmax", axis=1),
     "softmax, old": one("Softmax", axis=2, opset=11),
     "layer norm": one("LayerNormalization", "x s b", {"s": (7, 9), "b": (7, 9)}, axis=-2),
     "batch norm": one("BatchNormalization", "x s b m q", NORM),
+    "transposed conv": one("ConvTranspose", "x w", {"w": (4, 3, 3, 3)}, strides=[2, 2]),
+    "transposed, cut": one("ConvTranspose", "x w b", {"w": (4, 6, 2, 3), "b": (6,)}, **TURNED),
+    "norm of each map": one("InstanceNormalization", "x s b", SCALES),
+    "group norm": one("GroupNormalization", "x s b", SCALES, num_groups=2, opset=21),
+    "one equation": one("Einsum", "x w", {"w": (9, 5)}, equation="abcd,de->abce"),
     "cast": one("Cast", to=onnx.TensorProto.FLOAT),
 }  # fmt: skip
 WHOLE = {
     "indices": one("Gather", "x i", {"i": ints(2, 0, 2)}, axis=1),
-    "mean, not kept": one("ReduceMean", "x a", {"a": ints(1, -1)}, keepdims=0),
     "backwards": one("Slice", "x s e a t", BACK),
-    "transposed conv": one("ConvTranspose", "x w", {"w": (4, 3, 3, 3)}, strides=[2, 2]),
     "nearest, rounded": one("Resize", "x _ _ s", {"s": ints(2, 4, 5, 4)}, mode="nearest"),
     "reflected": one("Pad", "x p", {"p": ints(0, 0, 1, 1, 0, 0, 1, 1)}, mode="reflect"),
-    "group norm": one("InstanceNormalization", "x s s", {"s": (4,)}),
+    "norm by one operand twice": one("InstanceNormalization", "x s s", {"s": (4,)}),
     "depth to space": one("DepthToSpace", blocksize=2),
     "running sum": one("CumSum", "x a", {"a": np.int64(1)}),
-    "one equation": one("Einsum", "x w", {"w": (9, 5)}, equation="abcd,de->abce"),
 }  # fmt: skip
 
 

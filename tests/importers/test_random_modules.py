@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import random
 from functools import cache
 
 import pytest
 import torch
 
 import planners as sp
-from tests.cases import in_turn
+from tests.cases import cases, in_turn
+from tests.importers.apart import assert_boxes
+from tests.importers.boxed_steps import BOXED
 from tests.importers.once import ExportedOnce
 from tests.importers.random_modules import StyledModule, fresh
 from tests.importers.replay import replayed
@@ -31,6 +34,15 @@ def test_operators_compute_what_eager_does(seed: int, granularity: str) -> None:
     torch.testing.assert_close(outputs, expected, rtol=0, atol=0)
     buffers = dict(module.named_buffers())
     torch.testing.assert_close({**buffers, **kept}, buffers, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("seed", range(cases(8, 100)))
+def test_boxes_of_operators_need_boxes(seed: int) -> None:
+    module = StyledModule(seed, BOXED)
+    made = ExportedOnce(module, fresh(module))
+    with torch.no_grad():
+        given = made.model.input_values(fresh(module))
+        assert_boxes(made.graph("fused"), made.model, given, random.Random(seed))
 
 
 @pytest.mark.parametrize(

@@ -247,6 +247,47 @@ def call_needs(
             ends = np.cumsum([0, *(operand[at[0]] for operand in operands)])
             moved = [(*box[: at[0]], _minus(box[at[0]], e), *box[at[0] + 1 :]) for e in ends[:-1]]
             return [by_axis(o, b, [same] * len(b)) for o, b in zip(operands, moved)]
+        case "roll":
+            moves = {"shift": at[1::2], "axis": at[::2]}
+            return [by_number(data, lambda a: np.roll(a, **moves), box)]
+        case "reduce":
+            own = iter(box)
+            return [tuple((0, n) if i in at else next(own) for i, n in enumerate(data))]
+        case "groups":
+            each = data[1] // at[0]
+            numbers = sorted({c // each for c in range(*box[1])})
+            group = (numbers[0] * each, (numbers[-1] + 1) * each)
+            alike = ((group,) if o == data[1:2] else whole(o) for o in rest)
+            return [(box[0], group, *whole(data[2:])), *alike]
+        case "write":
+            return written_needs(at[0], at[1:], shape, rest, box)
+        case "einsum":
+            axes = iter(at)
+            return [
+                tuple((0, n) if (i := next(axes)) < 0 or n == 1 else box[i] for n in operand)
+                for operand in operands
+            ]
+        case "attention":
+            q, (k, v) = data, rest[:2]
+            seen = (0, k[-2])
+            ways = [
+                (q, (*shape[:-1], q[-1]), (*box[:-1], (0, q[-1]))),
+                (k, (*shape[:-2], *k[-2:]), (*box[:-2], seen, (0, k[-1]))),
+                (v, (*shape[:-2], *v[-2:]), (*box[:-2], seen, box[-1])),
+                *((o, (*shape[:-1], k[-2]), (*box[:-1], seen)) for o in rest[2:]),
+            ]
+            return [broadcast(*way) for way in ways]
+        case "sampled":
+            return [(*box[:2], *whole(data[2:])), (box[0], *box[2:], (0, rest[0][-1]))]
+        case "transposed":
+            n, m, (out, *_) = data[1] // op.groups, shape[1] // op.groups, box[1:]
+            own_channels = [i // m for i in range(*out)]
+            group = (min(own_channels) * n, (max(own_channels) + 1) * n)
+            every = [i % m for i in range(*out)] if len(set(own_channels)) == 1 else range(m)
+            space = [seen_from(size, *axis) for size, *axis in zip(data[2:], box[2:], *op.slide)]
+            read = (box[0], group, *(axis or (0, 0) for axis in space))
+            weight = (group, (min(every), max(every) + 1), *whole(rest[0][2:]))
+            return [read if all(space) else None, weight, *((out,) for _ in rest[1:])]
         case "along":
             every = [(0, data[i]) if i in at else axis for i, axis in enumerate(box)]
             return [tuple(every), *map(whole, rest)]
@@ -276,6 +317,32 @@ def call_needs(
             ]
             return [by_axis(data, box, [*[same] * own, *pooled])]
     raise Refused(f"unknown relation {word!r:.40}")
+
+
+def seen_from(
+    size: int, box: tuple[int, int], k: int, s: int, p: int, d: int
+) -> tuple[int, int] | None:
+    """The elements of an axis that reach into a range, each from its first to its last place."""
+    reach = [i for i in range(size) if i * s - p < box[1] and i * s - p + d * (k - 1) >= box[0]]
+    return (reach[0], reach[-1] + 1) if reach else None
+
+
+def written_needs(
+    over: int, numbers: Sequence[int], shape: Shape, rest: Sequence[Shape], box: Box
+) -> list[Box | None]:
+    """What is needed of a value a part of which is written into, and of what is written there."""
+    parts = [numbers[i : i + 4] for i in range(0, len(numbers), 4)]
+    place = tuple(slice(a, b, s) if stays else a for a, b, s, stays in parts)
+    marks = np.full(shape, -1)
+    part = marks[place].shape
+    marks[place] = np.arange(prod(part)).reshape(part)
+    inside = marks[slices(box)]
+    first: Box | None = box
+    if over and all(step == 1 for _, _, step, _ in parts):  # Steps are not looked between.
+        left = around(inside.shape, np.flatnonzero(inside < 0))
+        first = left and tuple((a + i, a + j) for (a, _), (i, j) in zip(box, left))
+    found = around(part, inside[inside >= 0])
+    return [first, *(None if found is None else broadcast(o, part, found) for o in rest)]
 
 
 def _channel(sizes: Shape, shape: Shape, box: Box) -> Array:

@@ -14,7 +14,7 @@ from planners.fusion.tile.axes import Axes, RowWindow, box_of, channels_in, chan
 MOST_KNOWN = 10_000
 """Operators that are remembered, over all graphs."""
 _cuts: dict[tuple[object, ...], Cuts] = {}
-IN_ORDER = frozenset({"same", "channels", "window", "pad", "cat"})
+IN_ORDER = frozenset({"same", "channels", "window", "transposed", "groups", "pad", "cat"})
 """Relations by which neighbouring channels read neighbouring channels, or the same."""
 _channels: dict[tuple[object, ...], list[int]] = {}
 _breaks: dict[tuple[object, ...], tuple[int, ...]] = {}

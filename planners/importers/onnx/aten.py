@@ -204,8 +204,8 @@ def _reduce(kind: str) -> Callable[[OnnxNode], Said]:
             return []
         rank = len(node.shape())
         along = sorted(axis % rank for axis in axes or range(rank))
-        kept = node.get("keepdims", 1)
-        return [Aten(kind, {"self": node.input(0)}, relation=("along", *along) if kept else ())]
+        word = "along" if node.get("keepdims", 1) else "reduce"
+        return [Aten(kind, {"self": node.input(0)}, relation=(word, *along))]
 
     return say
 

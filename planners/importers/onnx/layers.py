@@ -196,10 +196,13 @@ def layer_norm(kind: str) -> Callable[[OnnxNode], Said]:
 
 
 def norm(kind: str) -> Callable[[OnnxNode], Said]:
-    """A norm that looks at all of its operand."""
+    """A norm that looks at all of a group of channels, or at all of each."""
 
     def say(node: OnnxNode) -> Said:
-        return [Aten(kind, dict(zip(("input", "weight", "bias"), node.inputs)), relation=())]
+        operands = dict(zip(("input", "weight", "bias"), node.inputs))
+        args = {"num_groups": node.get("num_groups", 1)}
+        relation = None if len(set(operands.values())) == len(operands) else ()
+        return [Aten(kind, operands, args, relation)]
 
     return say
 

@@ -217,7 +217,10 @@ def _reduce(kind: str) -> Callable[[TfliteNode], Said]:
         here = sorted({axis_here(axis, rank) for axis in axes})
         if kind == "mean" and rank == 4 and here == [2, 3] and node.get("KeepDims", False):
             return [Aten("adaptive_avg_pool2d", {"self": node.input(0)}, relation=("adaptive", 2))]
-        return [Aten(kind, {"self": node.input(0)}, {"dim": here})]
+        left = {*range(rank)} - {*here}
+        mixed = not node.get("KeepDims", False) and rank >= 4 and 1 in left and len(left - {0}) > 1
+        relation = () if mixed or (rank > 4 and 1 not in left) else None
+        return [Aten(kind, {"self": node.input(0)}, {"dim": here}, relation)]
 
     return say
 

@@ -133,11 +133,15 @@ class RecordedCalls:
 
     def views(self, alias: Alias) -> tuple[CallStep, ...]:
         """The views that lead from a memory to this part of it."""
-        steps: list[CallStep] = []
+        return tuple(self.steps[name] for name in self.view_names(alias))
+
+    def view_names(self, alias: Alias) -> list[str]:
+        """Their names, the first first."""
+        names: list[str] = []
         while alias.parent is not None:
-            steps.insert(0, self.steps[alias.view])
+            names.insert(0, alias.view)
             alias = alias.parent
-        return tuple(steps)
+        return names
 
     def path(self, alias: Alias) -> list[tuple[Any, ...]]:
         """What its views do: equal paths see equal parts."""

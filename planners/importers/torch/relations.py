@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from planners.core.relations import Relation, Shape
@@ -57,7 +58,39 @@ def relation(
         return ("along", *range(rank - count, rank))
     if kind in _ALONG:
         return _along(args, first, out)
-    return _moved(kind, args, first) or _spatial(kind, args, out, shapes)
+    if kind in ("slice_scatter", "select_scatter") and len(shapes) == 2:
+        return _scattered(kind, args, first)
+    if kind == "einsum":
+        return _einsum(str(args.get("equation", "")), shapes, out)
+    if kind == "scaled_dot_product_attention" and not args.get("enable_gqa"):
+        return ("attention",)
+    return (
+        _moved(kind, args, first)
+        or _normalised(kind, args, first, shapes[1:])
+        or _spatial(kind, args, out, shapes)
+    )
+
+
+def write(over: bool, views: Iterable[tuple[Relation, Shape]], shape: Shape) -> Relation:
+    """The relation of a write into what views, each by its relation and shape, see of a value.
+
+    With `over` what was there is not read. Empty where they do more than cut axes.
+    """
+    parts = [[0, n, 1, 1] for n in shape]
+    left = list(range(len(shape)))  # the axes that a view of it still has
+    for (word, *numbers), seen in views:
+        if word not in ("slice", "select"):
+            return ()
+        axis, start = (int(n) for n in numbers[:2])
+        part = parts[left[axis]]
+        first = part[0] + start * part[2]
+        if word == "select":
+            part[:] = [first, first + 1, 1, 0]
+            del left[axis]
+        else:
+            step = part[2] * int(numbers[2])
+            part[:] = [first, first + (seen[axis] - 1) * step + 1, step, 1]
+    return ("write", int(over), *chain.from_iterable(parts))
 
 
 def item(kind: str, args: Mapping[str, Any], parts: list[Shape], index: int) -> Relation:
@@ -72,11 +105,12 @@ def item(kind: str, args: Mapping[str, Any], parts: list[Shape], index: int) -> 
 
 
 def _along(args: Mapping[str, Any], first: Shape, out: Shape) -> Relation:
-    if len(out) != len(first):
-        return ()
     axes = args.get("dim")
     axes = list(range(len(first))) if axes is None else [axes] if isinstance(axes, int) else axes
-    return ("along", *sorted(axis % len(first) for axis in axes or range(len(first))))
+    found = sorted({axis % len(first) for axis in axes or range(len(first))})
+    if len(out) == len(first):
+        return ("along", *found)
+    return ("reduce", *found) if len(out) + len(found) == len(first) else ()
 
 
 def _moved(kind: str, args: Mapping[str, Any], shape: Shape) -> Relation:
@@ -91,6 +125,11 @@ def _moved(kind: str, args: Mapping[str, Any], shape: Shape) -> Relation:
         axes = list(range(rank))
         axes[a], axes[b] = axes[b], axes[a]
         return ("permute", *axes)
+    if kind == "roll":
+        names = ("dims", "shifts")
+        axes, shifts = ([n] if isinstance(n := args.get(k) or [], int) else n for k in names)
+        moved = [(int(axis) % rank, int(by)) for axis, by in zip(axes, shifts)]
+        return ("roll", *chain.from_iterable(moved)) if moved else ()
     if kind not in ("slice", "narrow", "select") or not rank:
         return ()
     axis = int(args.get("dim", 0)) % rank
@@ -104,9 +143,49 @@ def _moved(kind: str, args: Mapping[str, Any], shape: Shape) -> Relation:
     return ("slice", axis, start, int(args.get("step", 1)))
 
 
+def _scattered(kind: str, args: Mapping[str, Any], shape: Shape) -> Relation:
+    """A part of a value in its place: as a write into a view of it."""
+    axis = int(args.get("dim", 0)) % len(shape)
+    view = _moved(kind.removesuffix("_scatter"), args, shape)
+    if not view:
+        return ()
+    stop, step = args.get("end"), int(args.get("step", 1))
+    stop = shape[axis] if stop is None else int(stop)
+    stop = min(stop + shape[axis] if stop < 0 else stop, shape[axis])
+    count = -((int(view[2]) - stop) // step)
+    return write(True, [(view, (*shape[:axis], count, *shape[axis + 1 :]))], shape)
+
+
+def _einsum(equation: str, shapes: list[Shape], out: Shape) -> Relation:
+    """Which axis of the value each axis of the operands is; those that are summed are none."""
+    given, arrow, made = equation.replace(" ", "").partition("->")
+    terms = given.split(",")
+    if not arrow or "." in equation or len(made) != len(out):
+        return ()
+    if [*map(len, terms)] != [*map(len, shapes)]:
+        return ()
+    return ("einsum", *(made.find(letter) for letter in "".join(terms)))
+
+
+def _normalised(kind: str, args: Mapping[str, Any], first: Shape, rest: list[Shape]) -> Relation:
+    """Norms of groups of channels, by their own mean or by one that is kept."""
+    if len(first) < 2 or any(shape != first[1:2] for shape in rest):
+        return ()
+    if kind == "group_norm":
+        return ("groups", int(args["num_groups"]))
+    if kind == "instance_norm":
+        return ("groups", first[1]) if args.get("use_input_stats", True) else ("channels",)
+    return ()
+
+
 def _spatial(kind: str, args: Mapping[str, Any], out: Shape, shapes: list[Shape]) -> Relation:
     """Calls that look around in space."""
     first, rank = shapes[0], len(shapes[0])
+    if kind.startswith("conv_transpose"):
+        local = rank == len(out) == int(kind[-2]) + 2 and len(shapes) > 1
+        return ("transposed",) if local and len(shapes[1]) == rank else ()
+    if kind == "grid_sampler":
+        return ("sampled",) if len(shapes) == 2 else ()
     if (kind.startswith("conv") and "transpose" not in kind) or "_pool" in kind:
         axes = int(kind[-2]) if kind[-2].isdigit() else 0
         if kind.startswith("adaptive_avg"):

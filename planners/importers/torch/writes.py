@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import getitem
 from typing import Any
@@ -10,8 +10,11 @@ from typing import Any
 import torch
 
 from planners.core.errors import ImportFailed
+from planners.core.graph import Tensor
+from planners.core.relations import Relation
 from planners.importers.passes import Call
 from planners.importers.torch import ops as torch_ops
+from planners.importers.torch import relations as torch_relations
 from planners.importers.torch.recorded import Alias, RecordedCalls, like, new_alias, tensor_of
 from planners.importers.torch.steps import CallStep, Ref, WriteThrough, refs
 
@@ -21,6 +24,9 @@ FILLED = dict.fromkeys(
     0,
 ) | dict.fromkeys("ones_like new_ones".split(), 1)
 """Calls that make a tensor of one number, which is given or this."""
+
+SET = frozenset({"copy", "fill", "zero"})
+"""Calls whose value does not depend on what they write over."""
 
 _MOST_PLACES = 2**26
 _RESIZES = {"resize_", "resize_as_", "set_"}
@@ -154,11 +160,35 @@ class WritingCalls(RecordedCalls):
         write = WriteThrough(views, step.target)
         tensor = replace(self.holder(whole), name=call.name, kind="activation")
         kind = call.kind if torch_ops.is_opaque(call.kind) else "slice_scatter"
+        relation = self._written_box(alias, call, tensor, [whole, *dict.fromkeys(others)], reads)
         self.add(
-            Call(call.name, kind, tuple(reads), tensor, macs=call.macs, block=call.block),
+            Call(
+                call.name,
+                kind,
+                tuple(reads),
+                tensor,
+                macs=call.macs,
+                relation=relation,
+                block=call.block,
+            ),
             CallStep(write, (Ref(whole), *step.args[1:]), step.kwargs),
         )
         alias.memory.written(call.name)
+
+    def _written_box(
+        self, alias: Alias, call: Call, whole: Tensor, operands: list[str], reads: Iterable[str]
+    ) -> Relation:
+        """How a write through views that cut axes reads what it writes into, and its operands."""
+        if [*reads] != operands or not (call.kind in SET or call.relation == ("same",)):
+            return ()
+        seen = [self.calls[view] for view in self.view_names(alias)]
+        views = [(view.relation, view.tensor.shape) for view in seen if view.tensor is not None]
+        if not all(relation for relation, _ in views):
+            return ()
+        types = {self.holder(name).dtype for name in operands[1:]}
+        return torch_relations.write(
+            call.kind == "copy" and types == {whole.dtype}, views, whole.shape
+        )
 
     def _whole(self, node: Any, call: Call, step: CallStep) -> tuple[Call, CallStep]:
         """A write of all of a value without the write: its out-of-place form, or one on a copy."""

@@ -21,10 +21,10 @@ from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
 
 _BY_AXIS = frozenset(
-    "same channels permute slice select pad cat along matmul linear window nearest bilinear "
-    "corners adaptive".split()
+    "same channels permute slice select pad cat roll along reduce groups matmul einsum linear "
+    "attention window transposed sampled nearest bilinear corners adaptive".split()
 )
-_MAY_VANISH = frozenset({"pad", "cat", "window"})
+_MAY_VANISH = frozenset({"pad", "cat", "window", "transposed"})
 """Relations by which a box may need nothing of an operand."""
 
 
