@@ -336,9 +336,10 @@ def _lengths(length: int, size: int) -> list[tuple[int, int]]:
 
 def _sizes(length: int, at_once: int) -> list[int]:
     """Sizes of parts of an axis, the whole first: some of those that differ in their number, and
-    whole steps of an array that makes so many at once."""
+    whole steps of an array that makes so many at once; one element, which reads least."""
     halved = [length] if length else []
     while 0 < len(halved) < MOST_SIZES and halved[-1] > 1:
         halved.append(-(-halved[-1] // 2))
+    halved += [1] * (length > 1)
     stepped = (min(length, rounded_up(size, at_once)) for size in halved)
     return sorted({*halved, *stepped}, reverse=True)

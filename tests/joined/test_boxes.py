@@ -143,6 +143,25 @@ class Together(nn.Module):
         return torch.cat(parts, 2)
 
 
+class Offset(nn.Module):
+    """What is written one element aside of where its axes, in groups, have their edges."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x = x * 2
+        x[:, 1:, 1:] += y.reshape(1, 512, 300)
+        return x
+
+
+def test_where_two_elements_read_too_much_one_is_made_at_a_time() -> None:
+    inputs = torch.randn(1, 513, 301), torch.randn(1, 8, 8, 8, 3, 10, 10)
+    graph, budget = sp.from_torch(Offset(), inputs), 2_000
+    op = graph.operators[-1]
+    boxes = OperatorBoxes(graph, with_scratchpad(MACHINE, budget), budget, op)
+    program = boxes.program(boxes.best("traffic", Clock(60.0)))
+    assert program is not None
+    assert replay(part_of(graph, len(graph.operators) - 1, len(graph.operators)), program).macs == 0
+
+
 def test_the_search_for_a_grid_ends_with_the_clock() -> None:
     module = nn.LayerNorm(96)
     graph = sp.from_torch(module, (torch.randn(2, 4, 4, 4, 4, 4, 4, 96),))
