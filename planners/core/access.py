@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from planners.core.boxes import around
+from planners.core.boxes import around, filled, meet
 from planners.core.graph import Graph, Operator, Part, Tensor
 from planners.core.program import Box
 from planners.core.relations import Slide, boxes, broadcast, full, window
@@ -24,6 +24,8 @@ POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 
 CONVOLUTIONS = frozenset(f"conv{n}d" for n in (1, 2, 3))
 BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum"})
 UNARY = ELEMENTWISE - BINARY
+MOST_APART = 4
+"""Boxes of one value that are held apart."""
 MOST_KNOWN = 10_000
 """Operators of which is held how they read."""
 
@@ -43,6 +45,28 @@ def needs(
     """
     reads = _needs(graph, op, output, box)
     return reads if sums is None else _summed(graph, op, output, reads, sums, last)
+
+
+def needs_apart(
+    graph: Graph,
+    op: Operator,
+    output: str,
+    box: Box,
+    sums: tuple[int, int] | None = None,
+    last: bool = True,
+) -> list[tuple[str, Box]]:
+    """The same, with several boxes of an operand where these lie apart: queries, keys and values
+    that one product made, say."""
+    if sums is not None or not ways_differ(graph, op, output):
+        return needs(graph, op, output, box, sums, last)
+    read = _boxes_apart(graph, op, output, box)
+    names = (*op.inputs, *op.parameters)
+    return [(name, part) for name in names for part in read.get(name, ())]
+
+
+def ways_differ(graph: Graph, op: Operator, output: str) -> bool:
+    """Whether it may read boxes of one operand that lie apart."""
+    return detailed(op) and _known(graph, op, output).ways_differ
 
 
 def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
@@ -77,6 +101,21 @@ class _HowRead:
         shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}
         shapes |= {part.name: part.shape for part in op.parts}
         return [(part, [shapes[t] for t in part.reads], op.slide) for part in reversed(op.parts)]
+
+    @cached_property
+    def ways_differ(self) -> bool:
+        """Whether a value is read in more than one way, by calls that state how they read."""
+        ways: dict[str, set[tuple[object, ...]]] = {self.out.name: {()}}
+        for part, _, _ in self.calls:
+            for at, name in enumerate(part.reads):
+                alike = part.relation[:1] in (("same",), ("channels",))
+                step = () if alike else ((at, part.relation, part.shape),)
+                ways.setdefault(name, set()).update(
+                    (*way, *step) for way in ways.get(part.name, ())
+                )
+                if len(ways[name]) > 1:
+                    return True
+        return False
 
     @cached_property
     def reduced(self) -> int | None:
@@ -155,6 +194,26 @@ def read_boxes(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, B
                 known = wanted.get(name)
                 wanted[name] = more if known is None else around(known, more)
     return wanted
+
+
+def _boxes_apart(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, list[Box]]:
+    """The same with the boxes of each value that lie apart, those of different calls and ways."""
+    wanted = {output: [box]}
+    for part, operands, slide in _known(graph, op, output).calls:
+        for own in wanted.get(part.name, ()):
+            read = boxes(part.relation, part.shape, operands, own, slide)
+            for name, more in zip(part.reads, read, strict=True):
+                if more is not None:
+                    wanted[name] = _with_box(wanted.get(name, []), more)
+    return wanted
+
+
+def _with_box(apart: list[Box], more: Box) -> list[Box]:
+    """Boxes with one more: those that meet it, or that it fills a box with, become one with it."""
+    for at, other in enumerate(apart):
+        if meet(other, more) or filled((other, more)):
+            return _with_box([*apart[:at], *apart[at + 1 :]], around(other, more))
+    return [*apart, more] if len(apart) < MOST_APART else [around(*apart, more)]
 
 
 def reduced(graph: Graph, op: Operator) -> int | None:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
-from planners.core.access import detailed, needs, reduced
+from planners.core.access import detailed, needs_apart, reduced
 from planners.core.boxes import Box, volume
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph, Operator
@@ -147,7 +147,7 @@ class _Waits:
             if summed:
                 yield [(tensor.name, place)]
             else:
-                read = needs(graph, op, output, place)
+                read = needs_apart(graph, op, output, place)
                 yield [(name, box) for name, box in read if name in op.inputs]
 
     def before(self, tensor: str, box: Box, deep: int = 0) -> Done:
@@ -180,7 +180,7 @@ class _Waits:
             boxes = [*elements_of(box)]
         else:
             return NONE
-        read = [each for part in boxes for each in needs(graph, op, tensor, part)]
+        read = [each for part in boxes for each in needs_apart(graph, op, tensor, part)]
         return NONE.union(
             *(self.before(name, part, deep) for name, part in read if name in op.inputs)
         )

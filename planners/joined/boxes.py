@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 from math import prod
+from typing import TypeAlias
 
-from planners.core.access import needs, share_of_macs
+from planners.core.access import needs_apart, share_of_macs
 from planners.core.compute_seconds import ComputeSeconds
 from planners.core.graph import Graph, Operator
 from planners.core.integers import rounded_up
@@ -36,6 +37,8 @@ from planners.core.program import (
 )
 from planners.core.progress import Clock
 
+Own: TypeAlias = tuple[str, int]
+"""What is read of an operand, by its name: the parts of it that lie apart are counted."""
 MOST_BOXES = 4096
 MOST_SIZES, MOST_GRIDS = 9, 12
 """Sizes of boxes along an axis, and grids, that are tried."""
@@ -121,12 +124,10 @@ class OperatorBoxes:
         ends = ([0] * len(counts), [n // 2 for n in counts], [n - 1 for n in counts])
         some = [self._operands(self._box(sizes, at)) for at in ends]
         bytes_of = {
-            name: max(
-                piece_bytes(self.graph, Piece(name, each[name])) for each in some if name in each
-            )
-            for name in dict.fromkeys(name for each in some for name in each)
+            own: max(self._bytes(own, each[own]) for each in some if own in each)
+            for own in dict.fromkeys(own for each in some for own in each)
         }
-        held = sum(size for name, size in bytes_of.items() if self._is_held(name)) + made
+        held = sum(size for own, size in bytes_of.items() if self._is_held(own)) + made
         if held > self.budget_bytes:
             return
         cut = [axis for axis, count in enumerate(counts) if count > 1]
@@ -134,15 +135,14 @@ class OperatorBoxes:
         work_s = self._work_s(sizes, prod(counts), bytes_of)
         for order in _permuted(cut):
             loaded = {
-                name: size * self._times(name, order, moves, counts)
-                for name, size in bytes_of.items()
+                own: size * self._times(own, order, moves, counts) for own, size in bytes_of.items()
             }
             moved = sum(loaded.values()) + self.graph.size_bytes(self.output)
             in_s, out_s = self._moving_s(loaded)
             yield Grid(sizes, order, 1, held, moved, in_s + work_s + out_s)
             if order:
                 changing = [n for n in bytes_of if n in moves[order[-1]] and self._is_held(n)]
-                both = held + made + sum(bytes_of[name] for name in changing)
+                both = held + made + sum(bytes_of[own] for own in changing)
                 if both <= self.budget_bytes:
                     waits = [
                         self._times(n, order, moves, counts) for n in bytes_of if n not in changing
@@ -153,14 +153,14 @@ class OperatorBoxes:
                     seconds = max(in_s - first_s, work_s, out_s) + ends_s + waited_s
                     yield Grid(sizes, order, 2, both, moved, seconds)
 
-    def _work_s(self, sizes: Sequence[int], count: int, bytes_of: Mapping[str, int]) -> float:
+    def _work_s(self, sizes: Sequence[int], count: int, bytes_of: Mapping[Own, int]) -> float:
         """Seconds to make so many boxes of a size that read so much each; the last along each axis
         are what is left of it."""
         machine, read_s = self.machine, dict[str, float]()
         onchip = machine.memory(machine.onchip)
-        for name, size in bytes_of.items():
-            memory = onchip if self._is_held(name) else machine.memory(machine.parameters)
-            crossing = self._compute.crossing(name, memory.name) * size * count
+        for own, size in bytes_of.items():
+            memory = onchip if self._is_held(own) else machine.memory(machine.parameters)
+            crossing = self._compute.crossing(own[0], memory.name) * size * count
             read_s[memory.name] = read_s.get(memory.name, 0.0) + crossing / memory.read_bytes_per_s
         written = self.graph.size_bytes(self.output) / onchip.write_bytes_per_s
         along = [_lengths(n, size) for n, size in zip(self.shape, sizes, strict=True)]
@@ -171,12 +171,12 @@ class OperatorBoxes:
         written_s = {onchip.name: written}
         return self._compute.instructions_s(self.op, count, array_s, read_s, written_s)
 
-    def _moving_s(self, loaded: Mapping[str, int]) -> tuple[float, float]:
+    def _moving_s(self, loaded: Mapping[Own, int]) -> tuple[float, float]:
         """Seconds for what is loaded, and for the output."""
         machine, in_s = self.machine, 0.0
-        for name, size in loaded.items():
-            if self._is_held(name):
-                home = machine.parameters if name in self.op.parameters else machine.offchip
+        for own, size in loaded.items():
+            if self._is_held(own):
+                home = machine.parameters if own[0] in self.op.parameters else machine.offchip
                 in_s += size / machine.memory(home).read_bytes_per_s
         host = machine.memory(machine.offchip)
         return in_s, self.graph.size_bytes(self.output) / host.write_bytes_per_s
@@ -185,39 +185,46 @@ class OperatorBoxes:
     def _compute(self) -> ComputeSeconds:
         return ComputeSeconds(self.graph, self.machine)
 
-    def _is_held(self, name: str) -> bool:
-        """Whether an operand takes bytes on chip."""
-        return not (self.in_place and name in self.op.parameters)
+    def _is_held(self, own: Own) -> bool:
+        """Whether a part of an operand takes bytes on chip."""
+        return not (self.in_place and own[0] in self.op.parameters)
+
+    def _bytes(self, own: Own, box: Box) -> int:
+        return piece_bytes(self.graph, Piece(own[0], box))
 
     def _times(
         self,
-        name: str,
+        own: Own,
         order: Sequence[int],
-        moves: Mapping[int, set[str]],
+        moves: Mapping[int, set[Own]],
         counts: Sequence[int],
     ) -> int:
-        """How often an operand is read: for each box of the axes down to the last it needs."""
-        deepest = max((at for at, axis in enumerate(order) if name in moves[axis]), default=-1)
-        if not self._is_held(name):
+        """How often it is read: for each box of the axes down to the last it needs."""
+        deepest = max((at for at, axis in enumerate(order) if own in moves[axis]), default=-1)
+        if not self._is_held(own):
             deepest = len(order) - 1  # For each box, whatever it is.
         return prod(counts[axis] for axis in order[: deepest + 1])
 
-    def _moved(self, sizes: Sequence[int], counts: Sequence[int], axis: int) -> set[str]:
-        """The operands of which other boxes are read along an axis."""
+    def _moved(self, sizes: Sequence[int], counts: Sequence[int], axis: int) -> set[Own]:
+        """What of the operands changes along an axis."""
         at = [0] * len(counts)
         first = self._operands(self._box(sizes, at))
         at[axis] = counts[axis] - 1
         last = self._operands(self._box(sizes, at))
-        return {name for name in {*first, *last} if first.get(name) != last.get(name)}
+        return {own for own in {*first, *last} if first.get(own) != last.get(own)}
 
     def _box(self, sizes: Sequence[int], at: Sequence[int]) -> Box:
         ends = zip(self.shape, sizes, at, strict=True)
         return tuple((k * size, min(n, (k + 1) * size)) for n, size, k in ends)
 
-    def _operands(self, box: Box) -> dict[str, Box]:
+    def _operands(self, box: Box) -> dict[Own, Box]:
         """What a box of the output reads; what it reads nothing of is not there."""
-        read = needs(self.graph, self.op, self.output, box)
-        return {name: own for name, own in read if all(start < stop for start, stop in own)}
+        found, counts = dict[Own, Box](), dict[str, int]()
+        for name, part in needs_apart(self.graph, self.op, self.output, box):
+            if all(start < stop for start, stop in part):
+                counts[name] = counts.get(name, -1) + 1
+                found[name, counts[name]] = part
+        return found
 
     # ---- a program -----------------------------------------------------------------------------
 
@@ -231,31 +238,30 @@ class OperatorBoxes:
             yield self._box(grid.sizes, at)
 
     def _slots(
-        self, grid: Grid, made: Sequence[Box], read: Sequence[Mapping[str, Box]]
-    ) -> dict[str, _Slots]:
-        """Places for each operand and the output, one after the other."""
-        slots: dict[str, _Slots] = {}
+        self, grid: Grid, made: Sequence[Box], read: Sequence[Mapping[Own, Box]]
+    ) -> dict[Own, _Slots]:
+        """Places for each part of an operand and for the output, one after the other."""
+        slots: dict[Own, _Slots] = {}
         end, inner = 0, 1
         if grid.order:
             inner = -(-self.shape[grid.order[-1]] // grid.sizes[grid.order[-1]])
-        for name in dict.fromkeys(name for each in read for name in each):
-            if not self._is_held(name):
+        for own in dict.fromkeys(own for each in read for own in each):
+            if not self._is_held(own):
                 continue
-            pieces = [Piece(name, each[name]) for each in read if name in each]
             changes = any(
-                read[number - 1].get(name) != read[number].get(name)
+                read[number - 1].get(own) != read[number].get(own)
                 for number in range(len(read))
                 if number % inner
             )
-            size = max(piece_bytes(self.graph, piece) for piece in pieces)
-            slots[name] = _Slots(end, size, grid.places if changes else 1)
-            end += size * slots[name].places
-        size = max(piece_bytes(self.graph, Piece(self.output, box)) for box in made)
-        slots[self.output] = _Slots(end, size, grid.places if len(made) > 1 else 1)
+            size = max(self._bytes(own, each[own]) for each in read if own in each)
+            slots[own] = _Slots(end, size, grid.places if changes else 1)
+            end += size * slots[own].places
+        size = max(self._bytes((self.output, 0), box) for box in made)
+        slots[self.output, 0] = _Slots(end, size, grid.places if len(made) > 1 else 1)
         return slots
 
     def _program(
-        self, made: Sequence[Box], read: Sequence[Mapping[str, Box]], slots: Mapping[str, _Slots]
+        self, made: Sequence[Box], read: Sequence[Mapping[Own, Box]], slots: Mapping[Own, _Slots]
     ) -> Program:
         machine, name = self.machine, self.op.name
         memories = [
@@ -273,33 +279,33 @@ class OperatorBoxes:
         return Program(tuple(memories), tuple(self._instructions(made, read, slots)), homes, steps)
 
     def _instructions(
-        self, made: Sequence[Box], read: Sequence[Mapping[str, Box]], slots: Mapping[str, _Slots]
+        self, made: Sequence[Box], read: Sequence[Mapping[Own, Box]], slots: Mapping[Own, _Slots]
     ) -> Iterator[Instruction]:
-        graph, machine, there = self.graph, self.machine, dict[str, Operand]()
+        graph, machine, there = self.graph, self.machine, dict[Own, Operand]()
         for step, (box, needed) in enumerate(zip(made, read, strict=True)):
-            for name, own in needed.items():
-                if name in there:
+            for own, part in needed.items():
+                if own in there:
                     continue
-                piece, size = Piece(name, own), piece_bytes(graph, Piece(name, own))
-                parameter = name in self.op.parameters
+                piece, size = Piece(own[0], part), self._bytes(own, part)
+                parameter = own[0] in self.op.parameters
                 home = Region(machine.parameters if parameter else machine.offchip, None, size)
-                if self._is_held(name):
-                    there[name] = slots[name].next(graph, machine, piece)
-                    yield Load(step, piece, home, there[name].region)
+                if self._is_held(own):
+                    there[own] = slots[own].next(graph, machine, piece)
+                    yield Load(step, piece, home, there[own].region)
                 else:
-                    there[name] = Operand(piece, home)
-            written = slots[self.output].next(graph, machine, Piece(self.output, box))
-            reads = tuple(there[name] for name in needed)
+                    there[own] = Operand(piece, home)
+            written = slots[self.output, 0].next(graph, machine, Piece(self.output, box))
+            reads = tuple(there[own] for own in needed)
             macs = share_of_macs(graph, self.op, self.output, box)
             yield Compute(step, self.op.name, reads, (written,), macs)
             home = Region(machine.offchip, None, written.region.size_bytes)
             yield Store(step, written.piece, written.region, home)
             yield Release(step, *written)
             after = read[step + 1] if step + 1 < len(read) else {}
-            for name, operand in [*there.items()]:
-                if after.get(name) != operand.piece.box:
-                    del there[name]
-                    if self._is_held(name):
+            for own, operand in [*there.items()]:
+                if after.get(own) != operand.piece.box:
+                    del there[own]
+                    if self._is_held(own):
                         yield Release(step, *operand)
 
 

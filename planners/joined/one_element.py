@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import prod
 
-from planners.core.access import needs, reduced
+from planners.core.access import needs_apart, reduced
 from planners.core.errors import BudgetTooSmall
 from planners.core.graph import Graph, Operator
 from planners.core.program import Piece, piece_bytes
@@ -46,6 +46,6 @@ def _of_output(graph: Graph, op: Operator, output: str, in_place: bool) -> int:
     element = tuple((n // 2, n // 2 + 1) for n in shape)
     return sum(
         piece_bytes(graph, Piece(name, box))
-        for name, box in needs(graph, op, output, element)
+        for name, box in needs_apart(graph, op, output, element)
         if not (in_place and name in op.parameters)
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from planners.core.access import needs, reduced, share_of_macs
+from planners.core.access import needs_apart, reduced, share_of_macs
 from planners.core.boxes import joined, uncovered
 from planners.core.graph import Graph, Operator
 from planners.core.loops import after, items_of
@@ -246,7 +246,7 @@ class Replay(ReplayState):
         self, item: Compute, piece: Piece, read: dict[str, list[Box]], last: bool
     ) -> None:
         op = self.operators[item.operator]
-        for tensor, box in needs(self.graph, op, piece.tensor, piece.box, item.sums, last):
+        for tensor, box in needs_apart(self.graph, op, piece.tensor, piece.box, item.sums, last):
             if self.graph.tensors[tensor].kind == "parameter":
                 if not self.program.counts_parameters:
                     continue

@@ -90,6 +90,13 @@ def heard(*inputs: torch.Tensor, **given: Any) -> torch.Tensor:
     return functional.scaled_dot_product_attention(*inputs, **given)
 
 
+def heard_at_once(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """Queries, keys and values that one product made."""
+    n, t, c = x.shape
+    packed = functional.linear(x, w).view(n, t, 3, 2, c // 2).permute(2, 0, 3, 1, 4).contiguous()
+    return heard(packed[0], packed[1], packed[2]).transpose(1, 2).reshape(n, t, c)
+
+
 def moved_by(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     """A map looked at a little aside of where it is."""
     grid = functional.conv2d(x, w).permute(0, 2, 3, 1)
@@ -226,6 +233,11 @@ MOVED: dict[str, Case] = {
     "attention, masked": (
         Calls(heard, torch.randn(5, 7)),
         (torch.randn(2, 3, 5, 4), torch.randn(2, 3, 7, 4), torch.randn(2, 3, 7, 2)),
+    ),
+    "attention of one product": (Calls(heard_at_once, torch.randn(12, 4)), (torch.randn(2, 5, 4),)),
+    "one image by the other": (
+        Calls(lambda x: x[0].flatten(1).mT @ x[1].flatten(1)),
+        (torch.randn(2, 3, 4, 5),),
     ),
     "attention backwards": (
         Calls(lambda q, k, v: heard(q, k, v, is_causal=True, scale=0.3)),

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 import planners as sp
-from planners.core.access import needs
+from planners.core.access import needs, needs_apart
 from planners.core.graph import Operator
 from planners.core.program import Box
 from tests.core.moved import MOVED, Calls, Case, padded
@@ -170,7 +170,7 @@ def spoil(
         for name, value in known.items()
     }
     with torch.no_grad():
-        for name, part in needs(graph, op, op.outputs[0], box):
+        for name, part in needs_apart(graph, op, op.outputs[0], box):
             spoilt[name][cut(part)] = known[name][cut(part)]
     return box, spoilt
 

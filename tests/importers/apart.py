@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import torch
 
-from planners.core.access import detailed, needs
+from planners.core.access import detailed, needs_apart
 from planners.core.boxes import Box
 from planners.core.graph import Graph, Operator
 from planners.executor.parts import compute_part
@@ -42,8 +42,8 @@ def assert_boxes(graph: Graph, model: SourceModel, given: Values, draw: random.R
         values |= model.evaluate([part.name for part in op.parts], values)
         for box in _drawn(values[op.outputs[0]].shape, draw) if len(op.outputs) == 1 else ():
             whole = values[op.outputs[0]][_cut(box)]
-            held = dict(needs(graph, op, op.outputs[0], box))
-            spoilt = {n: _spoilt(values[n], held.get(n)) for n in (*op.inputs, *op.parameters)}
+            held = needs_apart(graph, op, op.outputs[0], box)
+            spoilt = {n: _spoilt(n, values[n], held) for n in (*op.inputs, *op.parameters)}
             parts = [part.name for part in op.parts]
             again = model.evaluate(parts, spoilt)[op.outputs[0]][_cut(box)]
             torch.testing.assert_close(again, whole, equal_nan=True)
@@ -69,13 +69,13 @@ def _drawn(shape: torch.Size, draw: random.Random) -> Iterator[Box]:
         yield tuple((start, stop) for start, stop in ends)
 
 
-def _spoilt(value: torch.Tensor, held: Box | None) -> torch.Tensor:
+def _spoilt(name: str, value: torch.Tensor, held: list[tuple[str, Box]]) -> torch.Tensor:
     """No number wherever nothing is needed."""
     if not value.is_floating_point():
         return value
     spoilt = torch.full_like(value, float("nan"))
-    if held is not None:
-        spoilt[_cut(held)] = value[_cut(held)]
+    for part in (box for own, box in held if own == name):
+        spoilt[_cut(part)] = value[_cut(part)]
     return spoilt
 
 

@@ -103,7 +103,7 @@ class Replay:
             home = self.homes.get("input" if tensor.kind == "state" else tensor.kind)
             if home is not None and tensor.kind != "activation":
                 self.home[home, tensor.name][...] = True
-        self._needs: dict[Any, dict[str, Box]] = {}
+        self._needs: dict[Any, list[tuple[str, Box]]] = {}
 
     def run(self, items: Iterator[Instruction]) -> Totals:
         """Run every instruction, look at what is left, and count."""
@@ -337,7 +337,7 @@ class Replay:
         key = (op.name, part.piece, sums, last)
         if key not in self._needs:
             self._needs[key] = needs(self.graph, op, part.tensor, part.box, sums, last)
-        for name, box in self._needs[key].items():
+        for name, box in self._needs[key]:
             tensor = self.graph.tensors[name]
             if box in boxes[name] or (tensor.kind == "parameter" and tensor.kind not in self.homes):
                 continue

@@ -353,19 +353,34 @@ def _minus(axis: tuple[int, int], by: int) -> tuple[int, int]:
     return axis[0] - int(by), axis[1] - int(by)
 
 
-def detailed_needs(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, Box]:
+def detailed_needs(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, list[Box]]:
     """Of an operator whose source calls say how they read: call by call, from the last."""
     shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}
     shapes |= {part[0]: tuple(part[2]) for part in op.parts}
-    wanted = {output: box}
+    wanted: dict[str, list[Box]] = {output: [box]}
     for name, _, _, reads, relation in reversed(op.parts):
-        if name in wanted:
+        for own in wanted.get(name, []):
             operands = [shapes[read] for read in reads]
-            found = call_needs(op, relation, shapes[name], operands, wanted[name])
+            found = call_needs(op, relation, shapes[name], operands, own)
             for read, more in zip(reads, found, strict=True):
                 if more is not None:
-                    wanted[read] = hull(more, wanted[read]) if read in wanted else more
-    return {name: b for name, b in wanted.items() if name in (*op.inputs, *op.parameters)}
+                    wanted[read] = with_box(wanted.get(read, []), more)
+    operands_ = (*op.inputs, *op.parameters)
+    return {name: found for name, found in wanted.items() if name in operands_}
+
+
+def with_box(known: list[Box], more: Box) -> list[Box]:
+    """Boxes of which none meets another, or fills a box with it; four at most."""
+
+    def size(box: Box) -> int:
+        return prod(b - a for a, b in box)
+
+    for other in known:
+        both = hull(other, more)
+        meets = all(max(a, c) < min(b, d) for (a, b), (c, d) in zip(other, more))
+        if meets or size(both) == size(other) + size(more):
+            return with_box([each for each in known if each != other], both)
+    return [*known, more] if len(known) < 4 else [hull(*known, more)]
 
 
 def own_weights(graph: Graph, op: Operator, out: Shape) -> list[str]:
@@ -438,16 +453,21 @@ def summed(graph: Graph, op: Operator) -> int:
 
 def needs(
     graph: Graph, op: Operator, output: str, box: Box, sums: tuple[int, int] | None, last: bool
-) -> dict[str, Box]:
-    """The box of each operand that an operator needs to make a box of an output."""
-    stated = bool(op.parts) and len(op.parts[-1]) > 2
-    found = (detailed_needs if stated else plain_needs)(graph, op, output, box)
-    if sums is None:
-        return found
+) -> list[tuple[str, Box]]:
+    """The boxes of operands that an operator needs to make a box of an output."""
+    if op.parts and len(op.parts[-1]) > 2:
+        apart = detailed_needs(graph, op, output, box)
+        if sums is None:
+            return [(name, each) for name, every in apart.items() for each in every]
+        found = {name: hull(*every) for name, every in apart.items()}
+    else:
+        found = plain_needs(graph, op, output, box)
+        if sums is None:
+            return [*found.items()]
     weight = own_weights(graph, op, graph.tensors[output].shape)[0]
     axes = {op.inputs[0]: len(found[op.inputs[0]]) - 1 if op.kind == "linear" else 1, weight: 1}
-    return {
-        name: (*b[: axes[name]], sums, *b[axes[name] + 1 :]) if name in axes else b
+    return [
+        (name, (*b[: axes[name]], sums, *b[axes[name] + 1 :]) if name in axes else b)
         for name, b in found.items()
         if last or name in axes
-    }
+    ]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.core.access import detailed, needs
+from planners.core.access import detailed, needs_apart
 from planners.core.boxes import joined, uncovered
 from planners.core.errors import InvalidPlan
 from planners.core.loops import LoopedInstructions, items_of, size_of
@@ -395,8 +395,8 @@ def test_columns_need_what_boxes_need_one_by_one(name: str) -> None:
             boxes = [tuple((at, at + 1) for at in place) for place in np.ndindex(*shape)][:500]
             ends = np.array(boxes, np.int64).reshape(len(boxes), len(shape), 2)
             asked = NeedsAsked(graph, op, output, ends[:, :, 0], ends[:, :, 1], None, True)
-            found: list[dict[str, Any]] = [{} for _ in boxes]
+            found: list[set[Any]] = [set() for _ in boxes]
             for row, tensor, start, stop in asked.needed():
                 for at, box in zip(row.tolist(), np.stack((start, stop), 2).tolist()):
-                    found[at][tensor] = tuple(map(tuple, box))
-            assert found == [dict(needs(graph, op, output, box)) for box in boxes]
+                    found[at].add((tensor, tuple(map(tuple, box))))
+            assert found == [{*needs_apart(graph, op, output, box)} for box in boxes]

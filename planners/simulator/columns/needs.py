@@ -1,9 +1,9 @@
 """What computes need, all those of an operator at once, by columns or axis by axis.
 
 Windows, products and element-wise operators read, on each axis of an operand, what follows from
-the range of one axis of the output (or of the channels that are summed). So `needs` is asked for
-whole columns of boxes where the operator's kind says how it reads, where its calls do once for each
-range of each axis, and seldom for each box.
+the range of one axis of the output (or of the channels that are summed). So `needs_apart` is asked
+for whole columns of boxes where the operator's kind says how it reads, where its calls do once for
+each range of each axis, and seldom for each box.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planners.core.access import detailed, needs
+from planners.core.access import detailed, needs_apart, ways_differ
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box
 from planners.core.tables.distinct import distinct
@@ -50,11 +50,12 @@ class NeedsAsked:
     last: bool
 
     def needed(self) -> Iterator[Needed]:
-        """What each box needs of each tensor, as `planners.core.access.needs` says it."""
+        """What each box needs of each tensor, as `planners.core.access.needs_apart` says it."""
         if not detailed(self.op):
             yield from self._at_once()
             return
-        found = self._by_axis() if _reads_by_axis(self.op) else None
+        apart = ways_differ(self.graph, self.op, self.output)
+        found = self._by_axis() if not apart and _reads_by_axis(self.op) else None
         yield from self._by_box() if found is None else found
 
     def _at_once(self) -> Iterator[Needed]:
@@ -63,7 +64,7 @@ class NeedsAsked:
         box: Any = tuple(zip(self.start.T, self.stop.T, strict=True))
         sums: Any = None if self.sums is None else (self.sums[:, 0], self.sums[:, 1])
         box = box[: len(self.graph.tensors[self.output].shape)]
-        for name, read in needs(self.graph, self.op, self.output, box, sums, self.last):
+        for name, read in needs_apart(self.graph, self.op, self.output, box, sums, self.last):
             sides = [[np.broadcast_to(end, len(rows)) for end in both] for both in read]
             yield Needed(rows, name, *(_columns(sides, side, len(rows)) for side in (0, 1)))
 
@@ -79,7 +80,7 @@ class NeedsAsked:
         if self.sums is not None:
             *axes, sums = ranges
             box = tuple(axes)
-        found = needs(self.graph, self.op, self.output, box, sums, self.last)
+        found = needs_apart(self.graph, self.op, self.output, box, sums, self.last)
         by_name = dict(found)
         return by_name if len(by_name) == len(found) else None
 
@@ -136,7 +137,9 @@ class NeedsAsked:
             box, sums = tuple(ranges), None
             if self.sums is not None:
                 box, sums = tuple(ranges[:-1]), ranges[-1]
-            for name, box_read in needs(self.graph, self.op, self.output, box, sums, self.last):
+            for name, box_read in needs_apart(
+                self.graph, self.op, self.output, box, sums, self.last
+            ):
                 found.setdefault(name, []).append((rows, box_read))
         for name, some in found.items():
             counts = [len(rows) for rows, _ in some]
