@@ -223,7 +223,7 @@ def test_what_cannot_be_is_said() -> None:
     with pytest.raises(sp.BudgetTooSmall, match="one element of what it writes") as refused:
         sp.plan(graph, "joined", 10, time_limit=4, **ALONE)
     need = refused.value.need_bytes
-    assert sp.plan(graph, "joined", need, time_limit=4, **ALONE).claims.extent_bytes <= need
+    assert sp.plan(graph, "joined", need, time_limit=1, **ALONE).claims.extent_bytes <= need
 
 
 def test_what_one_element_needs_is_said_where_groups_need_it() -> None:
@@ -232,7 +232,7 @@ def test_what_one_element_needs_is_said_where_groups_need_it() -> None:
         sp.plan(graph, "joined", 10, time_limit=4, **ALONE)
     need = refused.value.need_bytes
     with pytest.raises(sp.NoPlanFound, match="fused groups need that") as unknown:
-        sp.plan(graph, "joined", need - 1, time_limit=4, **ALONE)
+        sp.plan(graph, "joined", need - 1, time_limit=60, **ALONE)
     assert unknown.value.need_bytes == need
 
 
