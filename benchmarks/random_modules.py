@@ -80,7 +80,7 @@ def planned(graph: sp.Graph, planner: str, module: StyledModule) -> str:
     for budget in (need, 4 * need, 2**20):
         try:
             plan = sp.plan(graph, planner, budget, time_limit=5)
-        except sp.BudgetTooSmall:
+        except (sp.BudgetTooSmall, sp.NoPlanFound):
             continue
         sp.check(plan)
         found = sp.execute(plan, copy.deepcopy(module), fresh(module))
