@@ -211,7 +211,7 @@ def _attended(
         return made + rows * (read[0][1] + kept) * (keys + out[2])
     if kind == "GroupQueryAttention":
         heads, length = given["num_heads"], read[0][1]
-        reach = gives[1][2] if len(gives) > 1 and gives[1] else length + kept
+        reach = max(gives[1][2], length) if len(gives) > 1 and gives[1] else length + kept
         return 2 * batch * length * reach * heads * (out[2] // heads)
     query, key, value = read[:3]
     rows = prod(query[:-1])

@@ -151,10 +151,34 @@ def grouped(draw: Random, rng: Any) -> Made:
     held = {"total": np.int32(total)}
     names += " _ _ ends total" if first else " pk pv ends total"
     given: dict[str, Any] = {"num_heads": heads, "kv_num_heads": kept}
+    if not first and draw.random() < 0.3:
+        given |= {"local_window_size": draw.randint(1, past), "sliding_window_cache": 1}
     if draw.random() < 0.3:
         held |= {"cos": array(rng, 16, size // 2), "sin": array(rng, 16, size // 2)}
         names, given["do_rotary"] = f"{names} cos sin", 1
+    if not first and draw.random() < 0.4:
+        names, scales = packed_cache(draw, rng, names, inputs)
+        held |= scales
+        given |= scale_attributes(scales["sk"], inputs["pk"])
     return names, inputs, held, 3, given
+
+
+def packed_cache(draw: Random, rng: Any, names: str, inputs: Arrays) -> tuple[str, Arrays]:
+    """A past in whole numbers, or two of them in a byte: the operands' names, and the scales."""
+    _, kept, _, size = inputs["pk"].shape
+    halved, kind = draw.choice(((1, np.int8), (2, np.uint8)))
+    for name in ("pk", "pv"):
+        shape = (*inputs[name].shape[:3], size // halved)
+        inputs[name] = rng.integers(1, 99, shape).astype(kind)
+    shape = draw.choice(((1,), (1, kept, 1, size)))
+    left_out = " _" * (12 - len(names.split()))
+    return f"{names}{left_out} sk sv", {n: np.full(shape, 0.1, F) for n in ("sk", "sv")}
+
+
+def scale_attributes(scale: np.ndarray, past: np.ndarray) -> dict[str, Any]:
+    way = "PER_TENSOR" if scale.ndim == 1 else "PER_CHANNEL"
+    bits = 4 if past.dtype == np.uint8 else 8
+    return {"kv_cache_bit_width": bits, "k_quant_type": way, "v_quant_type": way}
 
 
 def rotary(new: bool) -> Callable[[Random, Any], Made]:

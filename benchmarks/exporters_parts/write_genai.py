@@ -28,8 +28,8 @@ WORDS = 96
 ARCHITECTURES = {
     "ernie": ("Ernie4_5Config", ()),
     "gemma": ("GemmaConfig", ("head_dim",)),
-    "gemma2": ("Gemma2Config", ("head_dim",)),
-    "gptoss": ("GptOssConfig", ("head_dim", "experts", "sliding")),
+    "gemma2": ("Gemma2Config", ("head_dim", "window")),
+    "gptoss": ("GptOssConfig", ("head_dim", "experts", "sliding", "window")),
     "granite": ("GraniteConfig", ()),
     "lfm2": ("Lfm2Config", ()),
     "llama": ("LlamaConfig", ()),
@@ -64,6 +64,8 @@ def configuration(name: str, draw: Random) -> Any:
         given["head_dim"] = size
     if "experts" in own:
         given |= {"num_local_experts": draw.randint(2, 6), "num_experts_per_tok": 2}
+    if "window" in own:
+        given["sliding_window"] = 8 * draw.randint(1, 5)
     if "sliding" in own:
         turns = ("sliding_attention", "full_attention")
         given["layer_types"] = [turns[i % 2] for i in range(given["num_hidden_layers"])]
@@ -82,10 +84,13 @@ def save_network(config: Any, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def arrays(path: Path, length: int, past: int) -> list[np.ndarray]:
-    """Numbers for the inputs of a decoder: so many words after so many that it has seen."""
+def arrays(path: Path, length: int, past: int, window: int) -> list[np.ndarray]:
+    """Numbers for the inputs of a decoder: so many words after so many that it has seen.
+
+    A cache of the last words alone is as long as its window from the beginning.
+    """
     random = np.random.default_rng(0)
-    sizes = {"batch_size": 1, "sequence_length": length}
+    sizes = {"batch_size": 1, "sequence_length": length, "past_sliding_length": window}
     found = []
     for value in onnx.load(str(path), load_external_data=False).graph.input:
         tensor = value.type.tensor_type
@@ -135,7 +140,7 @@ def _write(name: str, precision: str, past: bool) -> Write:
             onnx.save(onnx.load(str(out / "model.onnx")), str(after))
         with_head_size(after, config)
         given = (1, draw.randint(1, 40)) if past else (length, 0)
-        return oracle(after, arrays(after, *given))
+        return oracle(after, arrays(after, *given, getattr(config, "sliding_window", None) or 0))
 
     return write
 

@@ -99,6 +99,32 @@ CASES: dict[str, tuple[dict[str, Any], Sizes, int]] = {
         {"y": (1, 1, 32), "k1": (1, 1, 7, 8), "v1": (1, 1, 7, 8)},
         2 * 4 * 7 * 8,
     ),
+    "grouped attention, a step that the cache of a window takes in": (
+        {"kind": "GroupQueryAttention", "names": "q k v pk pv ends total", "gives": "y k1 v1"}
+        | {
+            "inputs": {"q": (1, 1, 32), "k": (1, 1, 8), "v": (1, 1, 8)}
+            | dict.fromkeys(("pk", "pv"), (1, 1, 6, 8))
+        }
+        | {"weights": {"ends": np.array([6], np.int32), "total": np.int32(7)}}
+        | {"num_heads": 4, "kv_num_heads": 1, "local_window_size": 5, "sliding_window_cache": 1},
+        {"y": (1, 1, 32), "k1": (1, 1, 6, 8), "v1": (1, 1, 6, 8)},
+        2 * 4 * 6 * 8,
+    ),
+    "grouped attention with a past of two numbers in a byte": (
+        {"kind": "GroupQueryAttention", "names": "q k v pk pv ends total _ _ _ _ _ sk sv"}
+        | {"gives": "y k1 v1", "types": dict.fromkeys(("pk", "pv"), TensorProto.UINT8)}
+        | {
+            "inputs": {"q": (1, 1, 32), "k": (1, 1, 8), "v": (1, 1, 8)}
+            | dict.fromkeys(("pk", "pv"), (1, 1, 6, 4))
+        }
+        | {
+            "weights": {"ends": np.array([6], np.int32), "total": np.int32(7)}
+            | dict.fromkeys(("sk", "sv"), np.ones(1, F))
+        }
+        | {"num_heads": 4, "kv_num_heads": 1, "kv_cache_bit_width": 4},
+        {"y": (1, 1, 32), "k1": (1, 1, 7, 4), "v1": (1, 1, 7, 4)},
+        2 * 4 * 7 * 8,
+    ),
     "the standard attention with a past": (
         {"kind": "Attention", "names": "q k v _ pk pv", "gives": "y k1 v1", "domain": NEW}
         | {"inputs": dict.fromkeys("qkv", (1, 2, 3, 4)) | dict.fromkeys(("pk", "pv"), (1, 2, 5, 4))}

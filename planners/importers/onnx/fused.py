@@ -205,12 +205,15 @@ def _grouped(o: FusedOperands) -> Fused:
     """Attention whose keys and values are fewer than its queries, behind those of the past.
 
     How many of the past count is data: all that have a place. Keys and values given are kept in the
-    past's tensor where that has the room for good, else behind it.
+    past's tensor where that has the room for good, else behind it. A cache of a window alone stays
+    as long as it is. Where rows of the past are packed, those of the present are.
     """
     (batch, length, width), heads, kept = o.shape(0), o.heads("num_heads"), o.heads("kv_num_heads")
     size = width // heads if o.has(1) else width // (heads + 2 * kept)
-    reach = length + (o.shape(3)[2] if o.has(3) else 0)
-    present = (batch, kept, reach, size), o.code(3, o.code())
+    past, held = o.shape(3)[2:] if o.has(3) else (0, size)
+    reach = max(past, length) if o.given.get("sliding_window_cache") else past + length
+    rows = past if o.given.get("sliding_window_cache") else reach
+    present = (batch, kept, rows, held), o.code(3, o.code())
     out = (batch, length, heads * size), o.code()
     scores = (batch, heads, length, reach), o.code()
     macs = 2 * batch * heads * length * reach * size
