@@ -39,7 +39,7 @@ def _unread(made: RandomOnnx, graph: sp.Graph, op: sp.Operator) -> Iterator[str]
             box = tuple((a, draw.randint(a + 1, n)) for a, n in zip(starts, shape))
             read, spoilt = dict(needs(graph, op, output, box)), {}
             for name, value in given.items():
-                noise = (rng.standard_normal(value.shape) * 3).astype(value.dtype)
+                noise = np.asarray(rng.standard_normal(value.shape) * 3, value.dtype)
                 if name in read:
                     part = tuple(slice(*axis) for axis in read[name])
                     noise[part] = value[part]
