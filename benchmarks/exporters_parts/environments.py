@@ -23,6 +23,7 @@ class Exporter:
 EXPORTERS = (
     Exporter("torch.onnx", "torch", "write_torch.py"),
     Exporter("torch.export", "torch", "write_pt2.py"),
+    Exporter("torchao", "torchao", "write_quantised.py"),
     Exporter("onnxruntime", "torch", "write_ort.py"),
     Exporter("onnxruntime's optimiser", "torch", "write_ort_optimised.py"),
     Exporter("fused operators", "torch", "write_fused.py"),
@@ -38,6 +39,7 @@ EXPORTERS = (
 RUNTIME = ("onnx==1.23.2", "onnxruntime==1.32.0")
 PACKAGES: dict[str, tuple[str, ...]] = {
     "torch": ("torch==2.13.0", "onnxscript==0.7.2", "keras==3.15.1", *RUNTIME),
+    "torchao": ("torch==2.13.0", "torchao==0.18.0", "numpy"),
     "tensorflow": ("tensorflow-cpu==2.21.0", "ai-edge-quantizer==0.10.0", "ai-edge-litert==2.3.0"),
     "genai": (
         *("torch==2.13.0", "transformers==5.24.0", "onnxruntime-genai==0.18.0"),

@@ -44,16 +44,21 @@ class _Recorder(torch.fx.Interpreter):
         return value
 
     def _of_vectors(self, n: torch.fx.Node) -> int:
-        """MACs of a product with a vector, which the counter leaves out."""
-        if n.op != "call_function" or n.target not in VECTORS:
+        """MACs of a product with a vector or of whole numbers, which the counter leaves out."""
+        if n.op != "call_function" or n.target not in {*VECTORS, torch.ops.aten._int_mm.default}:
             return 0
         first, second = self.fetch_args_kwargs_from_env(n)[0][:2]
+        if n.target not in VECTORS:
+            return prod(first.shape) * second.shape[1]
         return prod(first.shape) if second.dim() == 1 else 0
 
 
-def oracle(path: Path, given: tuple[Any, ...]) -> dict[str, Any]:
-    """Shapes and types of all values, for these inputs."""
-    program = torch.export.load(path)
+def oracle(path: Path, given: tuple[Any, ...], program: Any = None) -> dict[str, Any]:
+    """Shapes and types of all values, for these inputs; of the program where PyTorch gives it.
+
+    Without one the file is read again.
+    """
+    program = program or torch.export.load(path)
     signature = program.graph_signature
     stored = {**program.state_dict, **program.constants}
     written = {spec.target for spec in signature.output_specs} - {None}

@@ -31,7 +31,9 @@ FREE = frozenset(
     "gather embedding take im2col col2im unfold pixel_shuffle pixel_unshuffle channel_shuffle "
     "tril triu constant full zeros ones arange linspace eye one_hot meshgrid new_zeros empty "
     "quantize dequantize quantize_per_tensor dequantize_per_tensor quantize_per_channel "
-    "dequantize_per_channel detach alias lift_fresh_copy cumsum topk sort argsort nonzero unique "
+    "dequantize_per_channel choose_qparams fake_quant_per_channel fake_quantize_per_tensor_affine "
+    "fake_quantize_per_channel_affine convert_element_type detach alias lift_fresh_copy cumsum "
+    "topk sort argsort nonzero unique "
     "upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d "
     "upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d".split()
 )

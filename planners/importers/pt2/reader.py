@@ -40,12 +40,14 @@ from planners.importers.pt2.file import (
     sizes_of,
     strides_of,
 )
+from planners.importers.pt2.torchao_operators import torchao_operator
+from planners.importers.torch.ops import opaque_named
 from planners.importers.torch.program import read_program
 from planners.importers.torch.regions import higher_order
 from planners.importers.torch.size_expressions import GivenSize, solved
 
 KNOWN = re.compile(r"torch\.ops\.(aten|quantized_decomposed|torchao|export)\.([A-Za-z_]\w*)\.(\w+)")
-"""Operators that are looked up; those of torchao are there where it was imported."""
+"""Operators that are looked up."""
 HIGHER = re.compile(r"torch\.ops\.higher_order\.([A-Za-z_]\w*)")
 NAME = re.compile(r"[A-Za-z_]\w*")
 FORMATS = {1: "contiguous_format", 2: "channels_last", 3: "channels_last_3d", 4: "preserve_format"}
@@ -95,7 +97,7 @@ def from_pt2(
         source=source,
         fold_padding=fold_padding,
     )
-    return replace(graph, name=Path(path).stem)
+    return opaque_named(replace(graph, name=Path(path).stem))
 
 
 def _listed(shape: Any) -> Any:
@@ -211,10 +213,15 @@ class _GraphReader:
         match = KNOWN.fullmatch(target) if isinstance(target, str) else None
         if match is None:
             raise ImportFailed(f"{self.label} calls {target!r:.80}, which is not ATen's")
-        packet = getattr(getattr(torch.ops, match.group(1)), match.group(2), None)
-        overload = getattr(packet, match.group(3), None)
+        library, name, overloaded = match.groups()
+        packet = (
+            torchao_operator(name)
+            if library == "torchao"
+            else getattr(getattr(torch.ops, library), name, None)
+        )
+        overload = getattr(packet, overloaded, None)
         if not isinstance(overload, torch._ops.OpOverload):
-            hint = ": import torchao first" if match.group(1) == "torchao" else ""
+            hint = ": it is known where torchao was imported before" * (library == "torchao")
             raise ImportFailed(
                 f"{self.label} calls {target:.80}, which this PyTorch does not have{hint}"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 
 from planners.core.access import CONVOLUTIONS, POOLS
+from planners.core.graph import Graph
 from planners.importers.passes import SlidingWindow
 
 
@@ -68,7 +70,7 @@ ARITHMETIC = _words("add sub mul div pow rsub")
 QUANTIZING = _words("quantize dequantize")
 """Element-wise where one scale, a number, serves the whole tensor."""
 
-_QUANTIZERS = _words("quantized_decomposed torchao")
+_QUANTIZERS = _words("quantized_decomposed torchao spillway_torchao")
 
 _RANDOM = _words(
     "rand rand_like randn randn_like randint randint_like randperm normal normal_ bernoulli "
@@ -86,6 +88,12 @@ Shape = tuple[int, ...]
 def is_opaque(kind: str) -> bool:
     """Whether nothing is known of a kind of call but its operands."""
     return "." in kind
+
+
+def opaque_named(graph: Graph) -> Graph:
+    """The graph, its source with the names of the operators that nothing is known of."""
+    names = [op.name for op in graph.operators if any(is_opaque(p.kind) for p in op.parts)]
+    return replace(graph, source={**graph.source, "opaque": names}) if names else graph
 
 
 def returns_anew(node: Any) -> bool:
@@ -240,11 +248,14 @@ def kind_of(target: Any) -> str:
 
     An operator of a library that nothing is known of has that library's name in front, whatever it
     is called: `mylib.relu`. Those that write or read whole numbers are two kinds, whichever scales
-    they take.
+    they take, and those that look for such scales are a third.
     """
     library, name = str(target._schema.name).split("::")
-    if library in _QUANTIZERS and name.split("_")[0] in QUANTIZING:
-        return name.split("_")[0]
+    does = name.lstrip("_").split("_")[0]
+    if library in _QUANTIZERS and does in QUANTIZING:
+        return does
+    if library in _QUANTIZERS and does == "choose":
+        return "choose_qparams"
     if library not in _LIBRARIES:
         return f"{library}.{name}"
     if not name.startswith("__"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from planners.core.element_types import Width, usual_width
 from planners.core.graph import Graph
 from planners.importers.padding import graph_of
-from planners.importers.torch.ops import is_opaque
+from planners.importers.torch.ops import opaque_named
 
 if TYPE_CHECKING:
     import torch
@@ -41,9 +40,9 @@ def from_torch(
     from planners.importers.torch.trace import trace_module
 
     traced = trace_module(module, example_inputs, name)
-    graph = graph_of(traced.trace, granularity, source=source, fold_padding=fold_padding)
-    if names := [op.name for op in graph.operators if any(is_opaque(p.kind) for p in op.parts)]:
-        graph = replace(graph, source={**graph.source, "opaque": names})
+    graph = opaque_named(
+        graph_of(traced.trace, granularity, source=source, fold_padding=fold_padding)
+    )
     if bytes_per_element is None:
         bytes_per_element = usual_width(t.dtype for t in graph.tensors.values())
     return graph.with_bytes_per_element(bytes_per_element)

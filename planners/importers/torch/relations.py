@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
+from math import prod
 from typing import Any
 
 from planners.core.relations import Relation, Shape
@@ -34,7 +35,7 @@ def relation(
     """
     shapes = list(operands.values())
     if kind in QUANTIZING:
-        return ("same",) if reads == 1 else ()
+        return ("same",) if len(shapes) == reads and _scaled_in_place(out, shapes[1:]) else ()
     if kind in _SAME or (kind == "pad" and not any(args.get("pad", (1,)))):
         return ("same",)
     if len(shapes) != reads or not shapes:
@@ -91,6 +92,15 @@ def write(over: bool, views: Iterable[tuple[Relation, Shape]], shape: Shape) -> 
             step = part[2] * int(numbers[2])
             part[:] = [first, first + (seen[axis] - 1) * step + 1, step, 1]
     return ("write", int(over), *chain.from_iterable(parts))
+
+
+def _scaled_in_place(out: Shape, scales: list[Shape]) -> bool:
+    """Whether scales are one for all elements, or lie beside them as operands of a product do."""
+    return all(
+        (prod(shape) == 1 and len(shape) <= len(out))
+        or (len(shape) == len(out) and all(size in (1, n) for size, n in zip(shape, out)))
+        for shape in scales
+    )
 
 
 def item(kind: str, args: Mapping[str, Any], parts: list[Shape], index: int) -> Relation:
