@@ -28,7 +28,7 @@ from typing import Any
 import torch
 
 from planners.allocation.tightest import pack_tightest
-from planners.audits.foreign import conflicts
+from planners.audits.conflicts import conflicts
 from planners.audits.readers.pte import read_pte
 from planners.backends.executorch import least_peak_order, pack_memory
 from planners.catalogue.loading import build

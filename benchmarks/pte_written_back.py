@@ -33,7 +33,8 @@ from pathlib import Path
 from typing import Any
 
 import planners as sp
-from planners.audits.foreign import ForeignPlan, conflicts
+from planners.audits.conflicts import conflicts
+from planners.audits.foreign import ForeignPlan
 from planners.audits.readers.pte import UNWRITTEN
 from planners.audits.readers.reading import write_table
 from planners.audits.verdict.audit import Audit

@@ -29,7 +29,7 @@ from exporters import FOLDER, Judged, grouped, report, write_files
 from exporters_parts.environments import Exporter
 
 import planners as sp
-from planners.audits.foreign import conflicts
+from planners.audits.conflicts import conflicts
 
 WRITER = Exporter("XLA", "xla", "write_xla.py")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
@@ -33,6 +35,26 @@ def pins() -> dict[str, str]:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pairs = [line.split("==") for line in lines if not line.startswith("#")]
     return {canonicalize_name(name): version for name, version in pairs}
+
+
+def _imported(text: str) -> Iterator[tuple[str, str]]:
+    """Modules of ours that a file imports from, and the names that it takes."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("planners."):
+            yield from ((str(node.module), name.name) for name in node.names)
+
+
+def test_benchmarks_find_what_they_import() -> None:
+    """They run by hand alone: what has moved since is told here."""
+    taken = {
+        pair for path in ROOT.glob("benchmarks/**/*.py") for pair in _imported(path.read_text())
+    }
+    assert taken
+    for module, name in sorted(taken):
+        defined = ROOT.joinpath(*module.split("."))
+        if (defined / f"{name}.py").exists() or (defined / name).is_dir():
+            continue
+        assert hasattr(import_module(module), name), f"{module} has no {name}"
 
 
 def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
