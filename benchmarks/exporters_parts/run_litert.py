@@ -1,6 +1,8 @@
 """What LiteRT has for the tensors of files when it runs them: a line of JSON for each file.
 
 python run_litert.py FILE...   # or files by lines on the standard input
+
+Behind a file and a tab may stand the shapes of its inputs, as JSON, where they are not its own.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from typing import Any
 from tflite_oracle import oracle
 
 
-def told(path: str) -> dict[str, Any]:
+def told(line: str) -> dict[str, Any]:
+    path, _, shapes = line.partition("\t")
     try:
-        return oracle(Path(path))
+        return oracle(Path(path), shapes=json.loads(shapes or "null"))
     except (RuntimeError, ValueError) as error:  # what it does not run
         return {"error": " ".join(str(error).split())[:200]}
 

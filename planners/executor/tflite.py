@@ -36,8 +36,8 @@ def execute_tflite(
     file than that of the plan, or one with an operator that has no kernel here.
     """
     replay(plan.graph, plan.program)
-    model = TfliteModel(path)
     wanted = plan.graph.source.get("tflite", {})
+    model = TfliteModel(path, wanted.get("shapes"))
     if wanted.get("sha256") != model.file.digest:
         raise BadInput(
             f"{path} is not the file that the plan was made from: that is "

@@ -12,7 +12,7 @@ import pytest
 import planners as sp
 from planners.importers.tflite.file import read_tflite
 from tests.importers.tflite_models import TfliteWriter
-from tests.importers.tflite_open import open_network
+from tests.importers.tflite_open import open_network, resized_network
 from tests.importers.tflite_types import typed_files
 
 SAME, VALID, RELU, RELU6 = 0, 1, 1, 3
@@ -343,12 +343,49 @@ def test_a_shape_that_is_computed_from_shapes_is_known(tmp_path: Path) -> None:
 def test_networks_with_open_sizes_have_the_shapes_that_they_run_with(
     seed: int, tmp_path: Path
 ) -> None:
-    """`benchmarks/tflite_open.py` asks LiteRT for the same."""
+    """`benchmarks/tflite_litert.py` asks LiteRT for the same."""
     net, file = open_network(seed)
     graph = sp.load(file.save(tmp_path / "net.tflite"), granularity="aten")
     known = {t["name"]: prod(t["shape"]) for t in net.w.tensors}
     assert all(t.elements == known.get(name, t.elements) for name, t in graph.tensors.items())
     assert graph.macs == net.macs
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_open_sizes_may_be_given(seed: int, tmp_path: Path) -> None:
+    """As `benchmarks/tflite_litert.py resized` asks LiteRT; and numbers go through the plan."""
+    net, file = resized_network(seed)
+    path, (given,) = file.save(tmp_path / "net.tflite"), net.w.inputs
+    shape = list(net.w.tensors[given]["shape"])
+    graph = sp.load(path, input_shape=shape, granularity="aten")
+    known = {t["name"]: prod(t["shape"]) for t in net.w.tensors}
+    assert all(t.elements == known.get(name, t.elements) for name, t in graph.tensors.items())
+    assert graph.macs == net.macs
+    plan = sp.plan(sp.load(path, input_shape=[shape]), budget="MR")
+    try:
+        assert sp.execute(plan, path).bit_exact
+    except sp.BadInput as error:
+        assert "there is no kernel" in str(error)  # noqa: PT017
+
+
+def test_other_sizes_than_the_open_ones_are_refused(tmp_path: Path) -> None:
+    w = TfliteWriter()
+    x = w.tensor((1, 1, 4), name="x", signature=(-1, -1, 4))
+    table = w.weight((2, 3, 1, 4))
+    four = w.operator("EXPAND_DIMS", [x, w.numbers([2])], [w.tensor((1, 1, 1, 4), name="four")])
+    y = w.tensor((1, 1, 1, 2), name="y", signature=(-1, -1, 1, 2))
+    given = {"Padding": VALID, "StrideH": 1, "StrideW": 1}
+    w.inputs, reads = [x], [four, table, w.weight((2,))]
+    w.outputs = [w.operator("CONV_2D", reads, [y], "Conv2DOptions", **given)]
+    path = w.save(tmp_path / "window.tflite")
+    with pytest.raises(sp.BadInput, match="gives no elements where the inputs have 1x1x4: give"):
+        sp.load(path)
+    with pytest.raises(sp.BadInput, match="gives no elements where the inputs have 1x2x4"):
+        sp.load(path, input_shape=(1, 2, 4))
+    assert sp.load(path, input_shape=(2, 5, 4)).tensors["y"].shape == (2, 2, 3, 1)
+    for wrong in ((2, 5, 3), (2, 5), (0, 5, 4), (2, -1, 4)):
+        with pytest.raises(sp.BadInput):
+            sp.load(path, input_shape=wrong)
 
 
 def test_what_begins_as_zeros_for_an_open_batch_is_read(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ in the shape, whatever they are when the file runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import numpy as np
@@ -257,17 +257,38 @@ def open_network(seed: int, steps: int = 3) -> tuple[OpenNet, TfliteWriter]:
     batch = rng.choice([1, 1, 1, 2, 3])
     high = 1 if rows else 0
     net = OpenNet(seed, (batch, high), steps)
-    one, other = OpenNet(seed, (1, high), steps), OpenNet(seed, (5, 7 if rows else 0), steps)
     ways = rng.choice(["all", "all", "ends"]), rng.choice(["inputs", "all"])
     file = OpenNet(seed, (batch, high), steps).w
-    for number, tensor in enumerate(file.tensors):
-        shapes = [tuple(n.w.tensors[number]["shape"]) for n in (one, other)]
-        signature = tuple(a if a == b else -1 for a, b in zip(*shapes, strict=True))
-        if -1 not in signature:
-            continue
+    for number, signature in _signatures(seed, rows, steps):
+        tensor = file.tensors[number]
         end = number in (*file.inputs, *file.outputs)
         if ways[0] == "all" or end:
             tensor["signature"] = signature
         if number not in file.inputs and (batch == 1 or ways[1] == "inputs"):
             tensor["shape"] = tuple(1 if n < 0 else n for n in signature)
+    return net, file
+
+
+def _signatures(seed: int, rows: bool, steps: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Of each tensor with open axes its number, and its shape with -1 for them."""
+    one = OpenNet(seed, (1, int(rows)), steps).w.tensors
+    other = OpenNet(seed, (5, 7 if rows else 0), steps).w.tensors
+    for number, pair in enumerate(zip(one, other, strict=True)):
+        shapes = (tuple(tensor["shape"]) for tensor in pair)
+        signature = tuple(a if a == b else -1 for a, b in zip(*shapes, strict=True))
+        if -1 in signature:
+            yield number, signature
+
+
+def resized_network(seed: int, steps: int = 3) -> tuple[OpenNet, TfliteWriter]:
+    """A network at sizes that are given where it is read, and its file, with one for each of them.
+
+    Batches are open in all, heights in half of them.
+    """
+    rng = Random(seed)
+    rows = rng.random() < 0.5
+    net = OpenNet(seed, (rng.randint(1, 4), rng.randint(1, 9) if rows else 0), steps)
+    file = OpenNet(seed, (1, int(rows)), steps).w
+    for number, signature in _signatures(seed, rows, steps):
+        file.tensors[number]["signature"] = signature
     return net, file

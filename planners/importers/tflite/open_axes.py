@@ -1,7 +1,8 @@
 """Sizes that a TensorFlow Lite file leaves open: in its shapes they are one, whatever they are.
 
 The runtime computes every shape from those of the inputs, whose open axes are as the file has
-them: one, unless somebody set them. So does `sized`, by the rules of `shapes`.
+them: one, unless somebody set them, in the file or where it is read (`resized`). So does `sized`,
+by the rules of `shapes`.
 """
 
 from __future__ import annotations
@@ -97,12 +98,40 @@ _COMPUTE: Mapping[str, Callable[[KnownOperands, list[Numbers]], Any]] = {
 
 # --------------------------------------------------------------------------------------------------
 
+MOST_SIZE = 2**31 - 1
 NO_VALUES = frozenset(
     "IF WHILE STABLEHLO_WHILE STABLEHLO_CASE "
     "VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE CALL_ONCE".split()
 )
 SIZES = ("int32", "int64")
 MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError)
+
+
+def resized(file: TfliteFile, shapes: Any) -> TfliteFile | None:
+    """The file as it is when its inputs have these shapes, as the runtime's resized inputs have.
+
+    None where it has not these inputs, or an axis with another size is not open.
+    """
+    graph = file.subgraphs[0]
+    tensors = list(graph.tensors)
+    if not isinstance(shapes, list) or len(shapes) != len(graph.inputs):
+        return None
+    for number, shape in zip(graph.inputs, shapes, strict=True):
+        tensor = tensors[number]
+        ends = tensor.signature or tensor.shape
+        if not isinstance(shape, list) or len(shape) != len(ends):
+            return None
+        if not all(map(_fits, shape, ends)):
+            return None
+        tensors[number] = replace(tensor, shape=tuple(shape))
+    if tuple(tensors) == graph.tensors:
+        return file
+    first = replace(graph, tensors=tuple(tensors))
+    return replace(file, subgraphs=(first, *file.subgraphs[1:]))
+
+
+def _fits(size: Any, own: int) -> bool:
+    return type(size) is int and (size == own or (own == -1 and 0 < size <= MOST_SIZE))
 
 
 def sized(file: TfliteFile, graph: TfliteSubgraph) -> TfliteSubgraph:
@@ -149,12 +178,24 @@ class _Sizes:
         for number, shape in zip(operator.outputs, shapes or (), strict=False):
             if shape != self.tensors[number].shape:
                 if min(shape, default=1) < 1:
-                    raise ValueError(f"no elements: {shape}")
+                    raise self._empty(operator)
                 self.other.add(number)
                 self.tensors[number] = replace(self.tensors[number], shape=shape)
         for number in operator.outputs:
             self.open_before[number] = self.tensors[number].open_axes or most
         self.numbers |= dict(zip(operator.outputs, numbers_of(call, shapes or [])))
+
+    def _empty(self, operator: TfliteOperator) -> Exception:
+        """Why a value has no elements: the inputs are too small for it, or the file is wrong."""
+        graph = self.file.subgraphs[0]
+        inputs = [self.tensors[n] for n in graph.inputs]
+        if not any(tensor.open_axes for tensor in inputs):
+            return ValueError("no elements")
+        shapes = " and ".join("x".join(map(str, t.shape)) for t in inputs)
+        return BadInput(
+            f"{self.file.path}: {operator.label} gives no elements where the inputs have {shapes}: "
+            "give larger sizes for the axes that the file leaves open (input_shape, --input)"
+        )
 
     def _call(self, operator: TfliteOperator) -> KnownOperands:
         read = [self.tensors[n] if n >= 0 else None for n in operator.inputs]

@@ -43,7 +43,8 @@ def from_tflite(
     is their padding: TensorFlow Lite Micro runs it, with a tensor of its own. Variables, of the
     runtime or of layers, are state. What has no counterpart in PyTorch's words is an opaque
     operator that needs all of its operands and counts no MACs: the graph's source lists them under
-    `opaque`. The file has its shapes: `input_shape`, if given, must be those.
+    `opaque`. The file has its shapes: `input_shape`, if given, must be those, or have other sizes
+    where it leaves them open.
 
     Raises `BadInput` with file and operator for what is no such file or cannot be planned: control
     flow, strings, cycles.
@@ -52,11 +53,17 @@ def from_tflite(
 
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
-    file = read_tflite(path)
+    from planners.importers.tflite.open_axes import resized
+
+    own = read_tflite(path)
+    file = resized(own, _listed(input_shape)) or own
     found = SubgraphReader(file).read()
     _check_shapes(file, found, input_shape)
+    known: dict[str, Any] = {"file": file.path.name, "sha256": file.digest}
+    if file is not own:
+        known["shapes"] = _listed(input_shape)
     source = {
-        "tflite": {"file": file.path.name, "sha256": file.digest},
+        "tflite": known,
         "input_shape": [list(t.shape) for t in found.inputs],
     }
     if scratch := [t for t in found.trace.inputs if t.name in found.scratch]:
@@ -95,12 +102,20 @@ def _check_shapes(file: TfliteFile, found: FoundCalls, given: Sequence[Any] | No
     if given is None:
         return
     graph = file.subgraphs[0]
-    own = [list(graph.tensors[n].shape) for n in graph.inputs]
-    several = all(isinstance(shape, (list, tuple)) for shape in given)
-    shapes = [list(shape) for shape in given] if several else [list(given)]
+    inputs = [graph.tensors[n] for n in graph.inputs]
     turned = [list(t.shape) for t in found.inputs]
-    if shapes not in (own, turned):
-        raise BadInput(f"{file.path} has its own input shapes, {own}: leave input_shape out")
+    if _listed(given) not in ([list(t.shape) for t in inputs], turned):
+        own = [list(t.signature or t.shape) for t in inputs]
+        out = "another size may be given where one is -1"
+        if not any(t.open_axes for t in inputs):
+            out = "leave input_shape out"
+        raise BadInput(f"{file.path} has its own input shapes, {own}: {out}")
+
+
+def _listed(given: Sequence[Any] | None) -> list[list[Any]]:
+    """Shapes that are given as one, or one an input."""
+    several = all(isinstance(shape, (list, tuple)) for shape in given or ())
+    return [list(shape) for shape in given or ()] if several else [list(given or ())]
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ from planners.importers.tflite.kernels.call import (
 )
 from planners.importers.tflite.kernels.elements import clamped
 from planners.importers.tflite.kernels.windows import LARGEST, finished
+from planners.importers.tflite.open_axes import resized
 from planners.importers.tflite.reader import MALFORMED, VARIABLES, SubgraphReader
 from planners.importers.tflite.values import TfliteNode
 from planners.importers.tflite.words import fuses
@@ -40,11 +41,17 @@ class TfliteModel:
     """The calls of a file by the names that its graph gives them, as `SourceModel` has a module's.
 
     Values are tensors with their channels second, as in the graph; kernels are those of TensorFlow
-    Lite Micro. Raises `BadInput` for a file with an operator that has no kernel here, named.
+    Lite Micro. `shapes` are those of the inputs where they are not the file's. Raises `BadInput`
+    for shapes that the file does not take, and for an operator without a kernel here, named.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.file: TfliteFile = read_tflite(path)
+    def __init__(self, path: str | Path, shapes: Any = None) -> None:
+        file: TfliteFile | None = read_tflite(path)
+        if file is not None and shapes is not None:
+            file = resized(file, shapes)
+        if file is None:
+            raise BadInput(f"{path} takes no inputs of the shapes {shapes!s:.80}")
+        self.file = file
         self.found = SubgraphReader(self.file).read()
         self.graph = self.found.graph
         self._begin = first_values(self.file, self.graph)
