@@ -1,13 +1,16 @@
 """Addresses for tensors of which some lie at one address, though others use it in between.
 
-Without that rule they can be packed exactly, which bounds what they need with it. Places with it
-come from lowering the given ones, then from putting first what ends highest, again and again.
+Without that rule they can be packed exactly, which bounds what they need with it. So do those that
+are all in conflict with each other, if not in one step: each needs bytes of its own. Places come
+from lowering the given ones, then from putting first what ends highest, again and again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import gcd
 
+from planners.allocation.heaviest_clique import heaviest_clique
 from planners.audits.conflicts import live_together
 from planners.audits.foreign import ForeignTensor
 from planners.core.integers import rounded_up
@@ -15,12 +18,16 @@ from planners.core.progress import Clock
 
 ROUNDS = 200
 """Orders that are tried."""
+CLIQUE_SHARE = 0.5
+"""Of the time."""
+MOST_BUFFERS = 5000
+"""Of more no clique is looked for."""
 
 
 def pack_buffers(
-    tensors: Sequence[ForeignTensor], enough_bytes: int, clock: Clock
-) -> tuple[Mapping[str, int], int]:
-    """Offsets and the extent; it ends with the first of `enough_bytes`.
+    tensors: Sequence[ForeignTensor], bound_bytes: int, clock: Clock
+) -> tuple[Mapping[str, int], int, int]:
+    """Offsets, the extent, and what none can be below, which is not under `bound_bytes`.
 
     Never above the given places, where all have one and none are in conflict.
     """
@@ -36,17 +43,40 @@ def pack_buffers(
     for one, other in live_together(tensors):
         near[buffers[one.id]].add(buffers[other.id])
         near[buffers[other.id]].add(buffers[one.id])
+    if not any(t.branches or t.gaps for t in tensors):  # with which what lives at once may share
+        held = dict(sizes)
+        for tensor in tensors:
+            held[buffers[tensor.id]] = min(held[buffers[tensor.id]], tensor.size_bytes)
+        bound_bytes = max(bound_bytes, _least_of_cliques(held, aligned, near, clock))
     order = sorted(sizes, key=lambda b: offsets[b])
     best, least = _lowest(order, sizes, aligned, near)
     order = sorted(sizes, key=lambda b: -sizes[b])
     for _ in range(ROUNDS):
-        if least <= enough_bytes or clock.expired():
+        if least <= bound_bytes or clock.expired():
             break
         places, extent = _lowest(order, sizes, aligned, near)
         if extent < least:
             best, least = places, extent
         order.sort(key=lambda b: places[b] + sizes[b] < extent)
-    return {id: best[buffer] for id, buffer in buffers.items()}, least
+    return {id: best[buffer] for id, buffer in buffers.items()}, least, bound_bytes
+
+
+def _least_of_cliques(
+    sizes: Mapping[str, int],
+    aligned: Mapping[str, int],
+    near: Mapping[str, set[str]],
+    clock: Clock,
+) -> int:
+    """Bytes of buffers all in conflict: of each what all in it have, up to where another begins."""
+    names = [buffer for buffer, size in sizes.items() if size]
+    if not names or len(names) > MOST_BUFFERS:
+        return 0
+    place = {buffer: at for at, buffer in enumerate(names)}
+    unit = gcd(*(aligned[buffer] for buffer in names))
+    whole = [rounded_up(sizes[buffer], unit) for buffer in names]
+    conflicts = [{place[b] for b in near[buffer] - {buffer} if b in place} for buffer in names]
+    clique = heaviest_clique(whole, conflicts, Clock(CLIQUE_SHARE * clock.left_s))
+    return sum(whole[at] for at in clique) - max(whole[at] - sizes[names[at]] for at in clique)
 
 
 def _lowest(

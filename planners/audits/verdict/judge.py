@@ -186,7 +186,7 @@ def _least(
     clock = Clock(time_limit_s, should_stop=should_stop)
     tight = pack_tightest(lifetimes, time_limit_s=time_limit_s, should_stop=should_stop)
     if any(t.buffer for t in tensors):
-        return *pack_buffers(tensors, tight.bound_bytes, clock), tight.bound_bytes
+        return pack_buffers(tensors, tight.bound_bytes, clock)
     return tight.offsets, tight.extent_bytes, tight.bound_bytes
 
 
