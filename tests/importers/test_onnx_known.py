@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 import planners as sp
 from planners.core.caveats import caveats
 from tests.importers.onnx_models import X, graph_of, kinds, model, node, write
+from tests.importers.size_chains import examined
 
 ELEMENTS = "Acos Acosh Asin Asinh Atan Atanh Cosh Sinh Tan Shrink".split()
 ONE: dict[str, Any] = {"z": np.zeros(1, np.float32), "six": np.full(1, 6, np.float32)}
@@ -198,3 +199,30 @@ def test_a_spectrum_of_real_numbers_is_half_unless_it_says_otherwise(
         write(model(nodes, {"x": [1, 16_400, 1]}, {"y": None}, held, 17), tmp_path)
     )
     assert graph.tensors["y"].shape == (1, 101, bins, 2)
+
+
+@pytest.mark.parametrize("seed", [*range(12), 251, 285, 288, 299])
+def test_arithmetic_on_sizes_is_followed(tmp_path: Path, seed: int) -> None:
+    """`python -m tests.importers.size_chains` draws more."""
+    assert examined(seed, tmp_path / "sizes.onnx") == "right"
+
+
+def test_a_size_that_data_decide_may_stand_in_the_file(tmp_path: Path) -> None:
+    """As the message says."""
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Cast", ["places"], ["y"], to=1),
+    ]
+    start = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
+    end = helper.make_empty_tensor_value_info("y")
+    made = helper.make_model(
+        helper.make_graph(nodes, "g", [start], [end]), opset_imports=[helper.make_opsetid("", 17)]
+    )
+    path = tmp_path / "places.onnx"
+    path.write_bytes(made.SerializeToString())
+    with pytest.raises(sp.BadInput, match=r"computes it from data; if it is fixed, write it into"):
+        sp.load(path)
+    fixed = helper.make_tensor_value_info("places", TensorProto.INT64, [2, 4])
+    made.graph.value_info.append(fixed)
+    path.write_bytes(made.SerializeToString())
+    assert sp.load(path).tensors["y"].shape == (2, 4)

@@ -40,6 +40,7 @@ def input_values(
         tensor = value.type.tensor_type
         if not value.type.HasField("tensor_type") or not tensor.elem_type:
             raise BadInput(f"{file.path}: the input {value.name!r:.80} is not a tensor")
+        dtype = dtype_of(tensor.elem_type, value.name, file)
         if not tensor.HasField("shape") and shape is None:
             raise BadInput(f"{file.path}: the input {value.name!r:.80} has no shape; give one")
         axes = list(tensor.shape.dim) if tensor.HasField("shape") else []
@@ -58,9 +59,7 @@ def input_values(
             raise BadInput(
                 f"{file.path}: the input {value.name!r:.80} has more than {LARGEST_INPUT} elements"
             )
-        values[value.name] = Value(
-            sized, dtype_of(tensor.elem_type, value.name, file), tensor.elem_type
-        )
+        values[value.name] = Value(sized, dtype, tensor.elem_type)
     return values
 
 

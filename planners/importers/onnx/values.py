@@ -51,6 +51,8 @@ MOST_NUMBERS = 2**12
 """Elements of a value beyond which it is data, not a computed size."""
 MOST_SIZES = 64
 """Elements of whole numbers beyond which they are no shape, axes or limits, but biases or such."""
+MOST_AXES = 8
+"""Elements of numbers with fractions that stand beside computed sizes, one an axis."""
 MOST_HINTS = 32
 """Elements of a value with fractions beyond which it is no factors or limits of axes."""
 STANDARD = ("", "ai.onnx")
@@ -70,7 +72,7 @@ class Values:
     `of` maps a name to its value, `arrays` to the numbers in it where they are known, `folded` are
     those that nodes compute from other known numbers: no operator is left of such nodes. `hints`
     are few numbers with fractions, which may be a weight as well as the scales of a resize: they
-    count where a size is inferred, and where they are joined to numbers that were computed. `used`
+    count where a size is inferred, and few of them beside numbers that were computed. `used`
     are the names that a node reads, and the outputs: nothing need be known of others. `nodes` are
     those of the file, with the branch that is taken in the place of an `If`.
     """
@@ -91,6 +93,12 @@ class Values:
     def known(self, name: str) -> Array | None:
         """The numbers in a value for computing sizes."""
         return self.arrays.get(name, self.hints.get(name))
+
+    def number(self, name: str, beside_computed: bool) -> Array | None:
+        """The numbers in an operand of arithmetic; of a few with fractions where it is on sizes."""
+        hint = self.hints.get(name) if beside_computed else None
+        few = hint is not None and hint.size <= MOST_AXES
+        return self.arrays.get(name, hint if few else None)
 
 
 def _used_names(file: OnnxFile) -> frozenset[str]:
@@ -248,7 +256,7 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
             raise BadInput(
                 f"{file.path}: the shape of {name!r:.80} is not known: {label(node)} "
                 + ("is no standard operator" if inferred is None else "computes it from data")
-                + "; run onnx.shape_inference, or give the shape in the file"
+                + "; if it is fixed, write it into the file (value_info)"
             )
         if any(n < 0 for n in value[0]):
             raise BadInput(f"{file.path}: {label(node)} gives {name!r:.80} a negative size")
@@ -409,8 +417,8 @@ def _fold(node: Any, values: Values, file: OnnxFile) -> None:
     if values.of[names[0]].elements > MOST_NUMBERS:
         return
     shapes = [values.of[name].shape if name else None for name in node.input]
-    joined = node.op_type == "Concat" and not values.folded.isdisjoint(node.input)
-    arrays = [values.known(n) if joined else values.arrays.get(n) for n in node.input]
+    computed = not values.folded.isdisjoint(node.input)
+    arrays = [values.number(n, computed) for n in node.input]
     lacking = any(array is None and name for array, name in zip(arrays, node.input))
     if lacking and node.op_type not in ("Shape", "Size"):
         return
