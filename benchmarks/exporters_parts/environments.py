@@ -29,6 +29,8 @@ EXPORTERS = (
     Exporter("fused operators", "torch", "write_fused.py"),
     Exporter("onnxruntime-genai", "genai", "write_genai.py"),
     Exporter("strangers", "torch", "write_strangers.py"),
+    Exporter("further strangers", "torch", "write_further.py"),
+    Exporter("further strangers, TensorFlow Lite", "tensorflow", "write_further_tflite.py"),
     Exporter("tflite", "tensorflow", "write_tflite.py"),
     Exporter("ai-edge-quantizer", "tensorflow", "write_quantizer.py"),
     Exporter("keras", "torch", "write_keras.py"),

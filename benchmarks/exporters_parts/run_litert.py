@@ -18,7 +18,7 @@ from tflite_oracle import oracle
 def told(line: str) -> dict[str, Any]:
     path, _, shapes = line.partition("\t")
     try:
-        return oracle(Path(path), shapes=json.loads(shapes or "null"))
+        return oracle(Path(path), resized=json.loads(shapes or "null"))
     except (RuntimeError, ValueError) as error:  # what it does not run
         return {"error": " ".join(str(error).split())[:200]}
 

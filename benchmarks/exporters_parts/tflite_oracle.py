@@ -17,10 +17,10 @@ MATRICES = {
 }
 
 
-def oracle(path: Path, seed: int = 0, shapes: Any = None) -> dict[str, Any]:
+def oracle(path: Path, seed: int = 0, resized: Any = None) -> dict[str, Any]:
     """Shapes and types of all tensors of the first subgraph, in the file's order.
 
-    `shapes` are those of its inputs where they are not the file's own.
+    `resized` are the shapes of its inputs where they are not the file's own.
     """
     interpreter = Interpreter(
         model_path=str(path),
@@ -28,7 +28,7 @@ def oracle(path: Path, seed: int = 0, shapes: Any = None) -> dict[str, Any]:
         experimental_preserve_all_tensors=True,
         num_threads=1,
     )
-    for detail, shape in zip(interpreter.get_input_details(), shapes or (), strict=False):
+    for detail, shape in zip(interpreter.get_input_details(), resized or (), strict=False):
         interpreter.resize_tensor_input(detail["index"], shape, strict=True)
     interpreter.allocate_tensors()
     chance = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def oracle(path: Path, seed: int = 0, shapes: Any = None) -> dict[str, Any]:
     counts = [_macs(op, shapes) for op in operators]
     return {
         "file": path.name,
-        "input_shape": shapes,
+        "input_shape": resized,
         "inputs": [d["name"] for d in interpreter.get_input_details()],
         "outputs": [d["name"] for d in interpreter.get_output_details()],
         "tensors": [
