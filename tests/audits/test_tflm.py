@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import planners as sp
 from planners.audits.conflicts import conflicts
 from planners.audits.foreign import ForeignTensor
 from planners.audits.readers.tflm import ARENA, METADATA, greedy, read_tflm
@@ -348,6 +349,21 @@ def test_the_runtime_prints_the_same_head(
         with_offsets(w, [rng.choice([-1, 16 * rng.randrange(40)]) for _ in range(count)])
     path = w.save(tmp_path / "net.tflite")
     assert read_tflm(path).own_peak[ARENA] == head_of(path, capfd)
+
+
+def test_fast_memory_is_another_than_the_arena(tmp_path: Path) -> None:
+    """Vela counts its addresses from its own beginning, for an Ethos-U65 or U85 by default."""
+    w = with_offsets(for_ethos_u(one=False), [-1, -1, 0, 0, 0, 128, 0])
+    plan = read_tflm(w.save(tmp_path / "net_vela.tflite"))
+    assert {t.name: (t.memory, t.lower, t.upper, t.offset) for t in plan.tensors} == {
+        "scratch": (ARENA, 0, 2, 0),
+        "scratch_fast": ("fast memory", 0, 2, 0),
+        "y": (ARENA, 2, 3, 128),
+        "z": (ARENA, 2, 3, 0),
+    }
+    found = sp.audit(tmp_path / "net_vela.tflite")
+    assert (found.broken, [m.peak_bytes for m in found.memories]) == (False, [704, 96])
+    assert any("lies in the fast memory" in note for note in plan.notes)
 
 
 def test_maps_within_memory_that_an_operator_works_in_are_in_it(tmp_path: Path) -> None:

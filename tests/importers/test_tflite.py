@@ -177,6 +177,35 @@ def test_maps_that_lie_in_scratch_are_counted_once(size: int, left: int, tmp_pat
     assert needs == left + 256
 
 
+def test_no_map_lies_in_fast_memory(tmp_path: Path) -> None:
+    """Its addresses begin anew: what a file's plan lays at the same numbers lies in the arena."""
+    w = for_ethos_u(one=False)
+    offsets = [-1, -1, 0, 0, 0, 128, -1]
+    w.metadata["OfflineMemoryAllocation"] = np.array([1, 0, 7, *offsets], np.int32).tobytes()
+    graph = sp.load(w.save(tmp_path / "net_vela.tflite"))
+    first = graph.operators[0]
+    assert sum(map(graph.size_bytes, first.inputs)) == 700 - 256 + 90 + 128
+
+
+def test_a_join_that_is_written_in_parts_is_one_value_after_the_other(tmp_path: Path) -> None:
+    """As Vela writes it where what makes its parts are two operators: both give the same tensor."""
+    w = for_ethos_u()
+    commands, weights, scratch, y = 0, 1, 2, 4
+    w.operator("ethos-u", [commands, weights, scratch, scratch, 3], [y], custom=b"\1\4\1")
+    w.outputs = [w.operator("ABS", [y], [w.tensor((1, 4, 4, 8), "int8", name="end")]), *w.outputs]
+    graph = sp.load(w.save(tmp_path / "parts_vela.tflite"), granularity="aten")
+    first, _, second, last = graph.operators
+    assert first.outputs[0] in second.inputs
+    assert last.inputs == second.outputs != first.outputs
+    assert graph.size_bytes(second.outputs[0]) == graph.size_bytes(first.outputs[0]) == 128
+    sp.check(sp.plan(graph, "cosma", "MR"))
+    own = for_ethos_u("MyOwn")
+    own.operators.append(("ABS", [3], [4], "", {}))
+    own.inputs += [2]
+    with pytest.raises(sp.BadInput, match="tensor 'y' is made twice"):
+        sp.load(own.save(tmp_path / "own.tflite"))
+
+
 def test_nothing_else_may_read_what_nothing_makes(tmp_path: Path) -> None:
     """Not another operator, nor what that one reads at another place, nor what is made later."""
     changed = [for_ethos_u("MyOwn"), for_ethos_u(), for_ethos_u(), for_ethos_u()]

@@ -26,7 +26,7 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.integers import rounded_up
 from planners.importers.tflite.file import SIZELESS, TfliteFile, TfliteTensor, read_tflite
-from planners.importers.tflite.scratch import scratch_of
+from planners.importers.tflite.scratch import fast_of, scratch_of
 
 # ---- The network of a TensorFlow Lite file, operator by operator as its runtime sees it ----------
 
@@ -73,6 +73,7 @@ def graph_of(file: TfliteFile, held: Sequence[ForeignTensor]) -> Graph | None:
 
 TOOL = "TensorFlow Lite Micro"
 ARENA = "arena"
+FAST = "fast memory"
 ALIGNMENT = 16
 METADATA = "OfflineMemoryAllocation"
 VERSION = 1  # written; the runtime reads neither it nor the subgraph behind it
@@ -88,10 +89,12 @@ def read_tflm(path: str | Path) -> ForeignPlan:
     given = offline_offsets(file)
     tensors, state = buffers(file, given), variables(file, given)
     everything, tensors = tensors, outside_work(file, tensors, given)
+    fast = tuple(t for t in tensors if t.memory == FAST)
+    tensors = tuple(t for t in tensors if t.memory != FAST)
     scratch, unknown = scratch_buffers(file)
     placed = greedy((*tensors, *scratch), given)
     scopes = Scopes.of(file)
-    inside = len(everything) - len(tensors)
+    inside = len(everything) - len(tensors) - len(fast)
     own_graph = len(scopes.names) == len(scopes.ran) + 1 and tensors == everything
     steps = tuple(scopes.names)
     if any(t.lower == len(steps) for t in tensors):
@@ -102,7 +105,7 @@ def read_tflm(path: str | Path) -> ForeignPlan:
     return ForeignPlan(
         TOOL,
         str(path),
-        placed,
+        (*placed, *fast),
         steps,
         own_peak={ARENA: head},
         graph=graph_of(file, tensors) if own_graph else None,
@@ -110,6 +113,7 @@ def read_tflm(path: str | Path) -> ForeignPlan:
         notes=(
             *_notes(everything, given, scratch, unknown),
             *_inside(inside),
+            *_in_fast_memory(fast),
             *_missing(file),
         ),
     )
@@ -143,6 +147,14 @@ def _inside(count: int) -> Iterator[str]:
     if count:
         are = "lies" if count == 1 else "lie"
         yield f"{count} of these {are} in memory that an operator works in"
+
+
+def _in_fast_memory(fast: Sequence[ForeignTensor]) -> Iterator[str]:
+    for tensor in fast:
+        yield (
+            f"{tensor.name} ({tensor.size_bytes:,} bytes) lies in the fast memory that the driver "
+            "is given; where it is given none, in the arena, over others"
+        )
 
 
 def _missing(file: TfliteFile) -> Iterator[str]:
@@ -193,11 +205,16 @@ def outside_work(
     """The tensors but those that lie in memory that an operator works in, while it is kept.
 
     Vela lays its operators' maps there. That memory is kept from the beginning to its last reader,
-    in one piece; what is in it is the operator's own.
+    in one piece; what is in it is the operator's own. What lies in fast memory of its own is there.
     """
-    work = {str(n) for n in scratch_of(file.subgraphs[0]) if given.get(str(n), BY_RUNTIME) >= 0}
-    rooms = [replace(t, lower=0) for t in tensors if t.id in work]
-    held: list[ForeignTensor] = [*rooms]
+    graph = file.subgraphs[0]
+    work = {str(n) for n in scratch_of(graph) if given.get(str(n), BY_RUNTIME) >= 0}
+    fast = {str(n) for n in fast_of(graph)} & work
+    rooms = [replace(t, lower=0) for t in tensors if t.id in work - fast]
+    held: list[ForeignTensor] = [
+        *rooms,
+        *(replace(t, lower=0, memory=FAST, offset=given[t.id]) for t in tensors if t.id in fast),
+    ]
     for tensor in tensors:
         at = given.get(tensor.id, BY_RUNTIME)
         if tensor.id in work:

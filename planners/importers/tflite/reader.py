@@ -160,13 +160,13 @@ class SubgraphReader:
         from planners.importers.entropy import with_entropy
         from planners.importers.tflite.inlined import inlined
         from planners.importers.tflite.open_axes import sized
-        from planners.importers.tflite.scratch import beside_maps, scratch_of
+        from planners.importers.tflite.scratch import beside_maps, scratch_of, written_in_parts
         from planners.importers.tflite.values import values_of
         from planners.importers.torch.said import CallWriter
 
         graph = inlined(self.file)
-        self._check_order(graph, scratch_of(graph))
-        graph = beside_maps(self.file, graph)
+        self._check_order(written_in_parts(graph), scratch_of(graph))
+        graph = written_in_parts(beside_maps(self.file, graph))
         scratch = scratch_of(graph)
         graph = sized(self.file, graph)
         values = values_of(self.file, graph)

@@ -1,7 +1,8 @@
 """Memory that custom operators work in, which no operator makes and the runtime keeps for them.
 
 Vela lays maps into the same memory, those that its operators read and write too: what it says of
-scratch is all of them at their most, and only the rest is counted beside them.
+scratch is all of them at their most, and only the rest is counted beside them. Where its operators
+have a fast memory of their own, what they work in there is a second operand, and no maps lie in it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from planners.core.element_types import BITS
 from planners.importers.tflite.file import TfliteFile, TfliteSubgraph, TfliteTensor
 
 PLACES = {"ethos-u": (2, 3)}
-"""Where an operator names it: Vela's has commands and weights in front, and maps behind."""
+"""Where an operator names it: Vela's has commands and weights in front, and maps behind. The second
+place is that of fast memory, and names the first's where there is none."""
 METADATA, OFFSETS_AT = "OfflineMemoryAllocation", 3
 
 
@@ -31,6 +33,17 @@ def scratch_of(graph: TfliteSubgraph) -> list[int]:
     return [t.number for t in tensors if not (t.constant or t.variable)]
 
 
+def fast_of(graph: TfliteSubgraph) -> set[int]:
+    """Those of them that lie in fast memory of their own, at addresses of that memory."""
+    arena, fast = set[int](), set[int]()
+    for operator in graph.operators:
+        places = PLACES.get(operator.kind, ()) if operator.custom else ()
+        named = [operator.inputs[place] for place in places if place < len(operator.inputs)]
+        arena.update(named[:1])
+        fast.update(named[1:])
+    return (fast - arena) & set(scratch_of(graph))
+
+
 def beside_maps(file: TfliteFile, graph: TfliteSubgraph) -> TfliteSubgraph:
     """The graph with what is left of its scratch where maps lie in it, by the file's own plan.
 
@@ -38,7 +51,7 @@ def beside_maps(file: TfliteFile, graph: TfliteSubgraph) -> TfliteSubgraph:
     """
     offsets = _offsets(file)
     tensors, gone = list(graph.tensors), set[int]()
-    for number in scratch_of(graph):
+    for number in set(scratch_of(graph)) - fast_of(graph):
         tensor = tensors[number]
         if number not in offsets or BITS.get(tensor.dtype) != 8:
             continue
@@ -50,6 +63,34 @@ def beside_maps(file: TfliteFile, graph: TfliteSubgraph) -> TfliteSubgraph:
         for op in graph.operators
     )
     return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
+
+
+def written_in_parts(graph: TfliteSubgraph) -> TfliteSubgraph:
+    """The graph with a tensor of its own for each of its operators that writes a part of one.
+
+    Vela has a join written by those who make its parts: the later reads what the earlier wrote, and
+    gives all of it.
+    """
+    tensors, operators = list(graph.tensors), []
+    now: dict[int, int] = {}
+    made = set[int]()
+    for operator in graph.operators:
+        inputs = tuple(now.get(n, n) for n in operator.inputs)
+        outputs = []
+        for number in operator.outputs:
+            if number in made and operator.custom and operator.kind in PLACES:
+                inputs = (*inputs, now.get(number, number))
+                now[number] = len(tensors)
+                part = tensors[number]
+                name = f"{part.name}.{len(tensors)}"
+                tensors.append(replace(part, number=len(tensors), name=name))
+            made.add(number)
+            outputs.append(now.get(number, number))
+        operators.append(replace(operator, inputs=inputs, outputs=tuple(outputs)))
+    if len(tensors) == len(graph.tensors):
+        return graph
+    ends = tuple(now.get(n, n) for n in graph.outputs)
+    return replace(graph, tensors=tuple(tensors), operators=tuple(operators), outputs=ends)
 
 
 def _offsets(file: TfliteFile) -> Mapping[int, int]:
@@ -69,7 +110,7 @@ def _most_in_it(graph: TfliteSubgraph, scratch: TfliteTensor, offsets: Mapping[i
         dict.fromkeys(graph.outputs, len(graph.operators)),
     )
     for step, operator in enumerate(graph.operators):
-        first |= dict.fromkeys(operator.outputs, step)
+        first |= dict.fromkeys((n for n in operator.outputs if n not in first), step)
         last |= {n: max(step, last.get(n, 0)) for n in (*operator.inputs, *operator.outputs)}
     begin = offsets[scratch.number]
     sizes = {}
