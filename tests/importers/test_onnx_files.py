@@ -337,9 +337,15 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
 
 def test_control_flow(tmp_path: Path) -> None:
     branch = helper.make_graph([node("Relu", "x", "r")], "branch", [], [value("r", IMAGE)])
-    nodes = [node("Loop", "t", "y", body=branch)]
-    made = small(nodes=nodes, weights={"t": np.array(True)})
-    assert "node 'n_y' (Loop) is control flow" in refused(made, tmp_path)
+    nodes = [
+        node("ReduceMax", "x", "m", keepdims=0),
+        node("Cast", "m", "t", to=onnx.TensorProto.INT64),
+        node("Loop", "t", "y", body=branch),
+    ]
+    text = refused(small(nodes=nodes), tmp_path)
+    assert "node 'n_y' (Loop) is control flow whose rounds depend on data" in text
+    text = refused(small(nodes=nodes[2:], weights={"t": np.array(3)}), tmp_path)
+    assert "node 'n_y' (Loop) does not fit its body: other values" in text
 
 
 def test_functions_of_its_own(tmp_path: Path) -> None:

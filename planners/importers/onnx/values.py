@@ -45,12 +45,22 @@ from planners.importers.onnx.fold import FOLDS, Array
 from planners.importers.onnx.fused import Fused, fused
 from planners.importers.onnx.inputs import Value, dtype_of, input_values
 from planners.importers.onnx.qonnx import is_fake_quantiser, quantised
+from planners.importers.onnx.rounds import (
+    ended,
+    goes_along_the_first_axis,
+    kept_names,
+    loop_round,
+    rounds_done,
+    scan_round,
+)
 from planners.importers.onnx.rules import Shape, learned_values, not_inferred, slid, with_default
 
 MOST_NUMBERS = 2**12
 """Elements of a value beyond which it is data, not a computed size."""
 MOST_SIZES = 64
 """Elements of whole numbers beyond which they are no shape, axes or limits, but biases or such."""
+MOST_IN_ROUNDS = 2**14
+"""Nodes of rounds of loops, each round's again."""
 MOST_AXES = 8
 """Elements of numbers with fractions that stand beside computed sizes, one an axis."""
 MOST_HINTS = 32
@@ -74,7 +84,8 @@ class Values:
     are few numbers with fractions, which may be a weight as well as the scales of a resize: they
     count where a size is inferred, and few of them beside numbers that were computed. `used`
     are the names that a node reads, and the outputs: nothing need be known of others. `nodes` are
-    those of the file, with the branch that is taken in the place of an `If`.
+    those of the file, with the branch that is taken in the place of an `If`, and each round in the
+    place of a loop: `in_rounds` counts those.
     """
 
     of: dict[str, Value] = field(default_factory=dict)
@@ -85,6 +96,7 @@ class Values:
     parameters: set[str] = field(default_factory=set)
     used: frozenset[str] = frozenset()
     nodes: list[Any] = field(default_factory=list)
+    in_rounds: int = 0
 
     def is_empty(self, name: str) -> bool:
         """Whether a value has no elements, as a cache has none before anything was said."""
@@ -123,6 +135,9 @@ def infer(file: OnnxFile, input_shape: Sequence[Any] | Mapping[str, int] | None)
         if node.op_type == "If" and node.domain in STANDARD:
             left += reversed(_branch(node, values, file, names))
             continue
+        if node.op_type in ("Loop", "Scan") and node.domain in STANDARD:
+            left += reversed(_round(node, values, file, names))
+            continue
         try:
             plain = _rewritten(node, values, file, names)
             said |= _blocked(node, values, file)
@@ -151,6 +166,48 @@ def _branch(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[
         _add_constant(values, file, name, tensor)
     values.used |= {name for each in nodes for name in reads_of(each)}
     return nodes
+
+
+def _round(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[Any]:
+    """The next round of a loop whose rounds are known, or what is left when they are over."""
+    runs = _runs_on(node, values)
+    if runs is None or not node.output:
+        raise BadInput(
+            f"{file.path}: {label(node)} is control flow whose rounds depend on data, which has no "
+            "fixed schedule: export the model without it"
+        )
+    if not runs:
+        found = ended(node, file.opset, names, file.path)
+    else:
+        found = (loop_round if node.op_type == "Loop" else scan_round)(node, names, file.path)
+    values.in_rounds += len(found.nodes)
+    if values.in_rounds > MOST_IN_ROUNDS:
+        raise BadInput(f"{file.path}: its loops run more than {MOST_IN_ROUNDS} nodes")
+    for name, tensor in found.constants.items():
+        check_location(tensor, file.path)
+        _add_constant(values, file, name, tensor)
+    read = {name for each in found.nodes for name in reads_of(each)}
+    values.used |= read | {name for each in found.nodes for name in kept_names(each)}
+    return found.nodes
+
+
+def _runs_on(node: Any, values: Values) -> bool | None:
+    """Whether there is a next round; None where data decide."""
+    done = rounds_done(node)
+    if node.op_type == "Scan":
+        rows = values.of.get(node.input[-1]) if node.input else None
+        if rows is None or not rows.shape or not goes_along_the_first_axis(node):
+            return None
+        return done < rows.shape[0]
+    given = [name or None for name in (*node.input[:2], "", "")[:2]]
+    most, runs = (None if name is None else values.arrays.get(name) for name in given)
+    if given == [None, None] or any(
+        name is not None and (array is None or array.size != 1)
+        for name, array in zip(given, (most, runs), strict=True)
+    ):
+        return None
+    within = most is None or done < int(most.reshape(-1)[0])
+    return within and (runs is None or bool(runs.reshape(-1)[0]))
 
 
 def _rewritten(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[Any]:
