@@ -82,9 +82,10 @@ def budgets(graph: sp.Graph, planner: str, time_limit: float) -> list[int]:
     while True:
         try:
             sp.plan(graph, planner, least, time_limit=time_limit)
-        except sp.BudgetTooSmall as error:
-            if error.need_bytes <= least:
+        except (sp.BudgetTooSmall, sp.NoPlanFound) as error:
+            need = error.need_bytes or 0
+            if need <= least:
                 return []
-            least = error.need_bytes
+            least = need
         else:
             return sorted({least, max(least, most // 2), max(2 * least, most)})
