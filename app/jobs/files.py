@@ -20,6 +20,7 @@ from planners.core.element_types import Width
 from planners.core.files import is_page, plan_text_in
 from planners.core.graph import FORMAT as GRAPH
 from planners.core.plan import FORMAT as PLAN
+from planners.core.reading import parsed_json
 
 OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"
 MOST_NAME = 60
@@ -127,7 +128,7 @@ def read_text(path: Path, name: str) -> str:
 def read_data(text: str, name: str = THE_FILE) -> Any:
     """The content of an uploaded text. Raises `BadInput` where it is not JSON."""
     try:
-        return json.loads(text)
+        return parsed_json(text, name)
     except (ValueError, RecursionError) as error:
         line = f" from line {error.lineno} on" if isinstance(error, json.JSONDecodeError) else ""
         raise sp.BadInput(f"{name} is not JSON{line}: bring {KNOWN}") from error

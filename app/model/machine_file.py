@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from typing import Any
 
 import planners as sp
 from app.model.machines import fields_text
 from planners.core.machine import Machine, changed_numbers, preset_name
+from planners.core.reading import parsed_toml
 
 MOST_BYTES = 64 * 2**10
 OTHER = (
@@ -36,7 +36,7 @@ def read_machine(name: str, content: bytes) -> dict[str, Any]:
         raise sp.BadInput(f"a machine file has at most {MOST_BYTES:,} bytes")
     try:
         text = content.decode("utf-8-sig")
-        data = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        data = json.loads(text) if text.lstrip().startswith("{") else parsed_toml(text, name)
     except (ValueError, RecursionError) as error:
         raise sp.BadInput("the machine file is neither TOML nor JSON") from error
     machine = Machine.from_json(data)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planners.core.errors import BadInput
+from planners.core.reading import most_unpacked, parsed_json
 
 # ---- Plans within HTML pages: a page that shows a plan carries its JSON, compressed --------------
 # The explorer writes such pages (`spillway export`); this module reads the plan back and runs
@@ -40,7 +41,9 @@ def plan_text_in(page: str, most_bytes: int = MOST_BYTES) -> str:
         raise BadInput("the page carries no plan: export it again, or load the plan's JSON")
     unpacker = zlib.decompressobj(GZIP)
     try:
-        data = unpacker.decompress(base64.b64decode(match[1]), most_bytes)
+        packed = base64.b64decode(match[1])
+        most_bytes = most_unpacked(len(packed), most_bytes)
+        data = unpacker.decompress(packed, most_bytes)
         if unpacker.unconsumed_tail:
             raise BadInput(f"the plan in the page has more than {most_bytes} bytes")
         if not unpacker.eof:
@@ -87,7 +90,7 @@ def read_bounded(path: str | os.PathLike[str], most: int = MOST_TEXT) -> bytes:
 
 def _parsed(path: str | Path, text: str) -> Any:
     try:
-        return json.loads(text)
+        return parsed_json(text, path)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
 

@@ -23,6 +23,7 @@ from planners.core.compute_maps import (
 )
 from planners.core.errors import BadInput, UnknownName
 from planners.core.files import read_bounded
+from planners.core.reading import parsed_json, parsed_toml
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -396,7 +397,7 @@ def load_machine(machine: str | Path | Machine) -> Machine:
         raise UnknownName("machine", name, nearest, "or give a .toml or .json file")
     try:
         text = read_bounded(path).decode("utf-8")
-        data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        data = parsed_toml(text, path) if path.suffix == ".toml" else parsed_json(text, path)
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -21,6 +21,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
+from planners.core.reading import limit_worker
+
 LENGTH = struct.Struct("<Q")
 ADDRESSES = 64 * 2**30
 """Libraries reserve addresses that they never use: the address limit is this much higher."""
@@ -163,6 +165,7 @@ def work(target: str, memory_bytes: int) -> None:
     """
     _end_with_parent()
     _limit_addresses(memory_bytes)
+    limit_worker(memory_bytes)
     connection = MessageConnection(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

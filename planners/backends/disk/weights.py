@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from planners.backends.disk.layout import DiskLayout, Held
 from planners.core.errors import BadInput
 from planners.core.integers import rounded_up
+from planners.core.reading import parsed_json
 
 BLOCK = 4096
 HEADER_LIMIT = 100_000_000
@@ -130,7 +131,7 @@ def _read_header(file: BinaryIO, path: str) -> dict[str, Stored]:
 
 def _parsed(text: bytes, path: str) -> dict[str, Any]:
     try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
+        header = parsed_json(text.decode("utf-8"), path, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: its header is malformed: {error}") from error
     if not isinstance(header, dict):

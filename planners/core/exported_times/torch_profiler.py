@@ -10,7 +10,6 @@ dispatch) is left out. Where the trace has shapes (`record_shapes=True`), weight
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect
 from collections import Counter, defaultdict
@@ -27,6 +26,7 @@ from planners.core.exported_times.request import (
     quantity,
 )
 from planners.core.graph import Graph, Operator
+from planners.core.reading import parsed_json
 
 ON_DEVICES = ("kernel", "gpu_memcpy", "gpu_memset", "privateuse1_runtime", "privateuse1_driver")
 FREE = frozenset(
@@ -206,7 +206,7 @@ def _call(where: str, event: Mapping[str, Any]) -> TracedCall:
 def _events(file: TimesFile) -> Iterator[tuple[str, dict[str, Any]]]:
     """The events that last, each with its place."""
     try:
-        data = json.loads(file.text)
+        data = parsed_json(file.text, file.path)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{file.path} is not JSON: {error}") from error
     events = data.get("traceEvents") if isinstance(data, dict) else data

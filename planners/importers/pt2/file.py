@@ -7,7 +7,6 @@ own loader is not used either, because it unpickles sample inputs and evaluates 
 
 from __future__ import annotations
 
-import json
 import lzma
 import re
 import zipfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from planners.core.errors import BadInput
+from planners.core.reading import most_unpacked, parsed_json
 from planners.importers.torch.size_expressions import Size, evaluated
 
 LARGEST_PROGRAM = 2**28
@@ -35,7 +35,7 @@ def read_pt2(path: str | Path) -> dict[str, Any]:
     """The exported program in an archive, as plain data. Raises `BadInput` with what is wrong."""
     text = _program_text(Path(path))
     try:
-        data = json.loads(text)
+        data = parsed_json(text, path)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: the program in it is not JSON: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("graph_module"), dict):
@@ -91,10 +91,11 @@ def _program_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> bytes:
     """The bytes of one entry, never more than allowed, whatever its header claims."""
+    most = most_unpacked(entry.compress_size, LARGEST_PROGRAM)
     with archive.open(entry) as stream:
-        text = stream.read(LARGEST_PROGRAM + 1)
-    if len(text) > LARGEST_PROGRAM:
-        raise BadInput(f"{path}: its program has more than {LARGEST_PROGRAM} bytes when unpacked")
+        text = stream.read(most + 1)
+    if len(text) > most:
+        raise BadInput(f"{path}: its program has more than {most} bytes when unpacked")
     return text
 
 
