@@ -26,6 +26,7 @@ LONGEST_EXPRESSION = 2**16
 MOST_POWER = 64
 _SYMBOL = re.compile(r"Symbol\('(\w+)'[^)]*\)")
 _CONSTANTS = {"true": True, "false": False}
+_IN_WORDS: Mapping[str, Callable[[str], Any]] = {"Integer": int, "Float": float}
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "Integer": int,
     "Float": float,
@@ -90,8 +91,12 @@ def _parsed(expression: str) -> ast.expr:
 
 def _number(node: ast.expr, symbols: Mapping[str, int]) -> Any:
     match node:
-        case ast.Constant(value=value):
+        case ast.Constant(value=bool() | int() | float() as value):
             return value
+        case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str() as text)]) if (
+            name in _IN_WORDS
+        ):
+            return _IN_WORDS[name](text)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
         case ast.Name(id=name) if name in _CONSTANTS:
@@ -100,11 +105,15 @@ def _number(node: ast.expr, symbols: Mapping[str, int]) -> Any:
             return symbols[name]
         case ast.Call(func=ast.Name(id=name), args=args) if name in _FUNCTIONS:
             value = _FUNCTIONS[name](*(_number(part, symbols) for part in args))
-            if not isinstance(value, float) and abs(value) > LARGEST:
-                raise ValueError(f"{value!s:.40} is no size")
+            if not isinstance(value, float) and _is_longer(value):
+                raise ValueError(f"a number of more than {LARGEST} is no size")
             whole = isinstance(value, Fraction) and value.denominator == 1
             return int(value) if whole else value
     raise ValueError(f"{ast.unparse(node):.80} is not known among sizes")
+
+
+def _is_longer(value: Any) -> bool:
+    return bool(abs(value) > LARGEST or value.denominator > LARGEST)
 
 
 def _power(base: Any, exponent: Any) -> Any:
