@@ -52,6 +52,8 @@ def _constant_of_shape(a: Sequence[Any], attributes: Mapping[str, Any], _: Any, 
     from onnx import numpy_helper
 
     held = attributes.get("value")
+    if held is not None and held.external_data:
+        raise ValueError("its number lies in another file")
     number = 0 if held is None else numpy_helper.to_array(held).reshape(-1)[0]
     return np.full(value.shape, number)
 

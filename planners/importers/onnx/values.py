@@ -19,6 +19,7 @@ from onnx import numpy_helper
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from planners.core.errors import BadInput
+from planners.importers.onnx.believed import require_believable
 from planners.importers.onnx.branches import branch_nodes
 from planners.importers.onnx.contributed import (
     BLOCKED,
@@ -405,8 +406,8 @@ def _inferred(
         schema = onnx.defs.get_schema(node.op_type, version, domain)
     except onnx.defs.SchemaError:
         return None
-    _require_split(node, file)
     names = list(dict.fromkeys(filter(None, node.input)))
+    require_believable(node, [len(values.of[name].shape) for name in names], file.path)
     known = ((name, values.known(name)) for name in names)
     data = {n: numpy_helper.from_array(array, n) for n, array in known if array is not None}
     try:
@@ -428,15 +429,6 @@ def _inferred(
     ) as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or ["it is malformed"]
         raise BadInput(f"{file.path}: {label(node)} does not do: {lines[0].strip()}") from error
-
-
-def _require_split(node: Any, file: OnnxFile) -> None:
-    """Refuse a Split into another number of parts than it has: onnx's inference believes it."""
-    said = next((a.i for a in node.attribute if a.name == "num_outputs"), None)
-    if node.op_type == "Split" and said is not None and said != len(node.output):
-        raise BadInput(
-            f"{file.path}: {label(node)} says that it has {said} outputs and has {len(node.output)}"
-        )
 
 
 def _complete(found: Any) -> tuple[tuple[int, ...], int] | None:
