@@ -10,24 +10,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planners.core.errors import BadInput
+from planners.core.reading import TABLE, NamedBytes
 
 
 @dataclass(frozen=True, slots=True)
 class FlatTable:
     """A table in `data` at `at`; a field that is left out is None or its default.
 
-    Raises `BadInput` with `source` for whatever lies outside the file.
+    Raises `BadInput` with `source` for whatever lies outside the file, and where tables name far
+    more bytes than it has.
     """
 
     source: str
     data: bytes
     at: int
+    named: NamedBytes
 
     @classmethod
     def root(cls, source: str, data: bytes) -> FlatTable:
         """The table that the first four bytes lead to."""
-        start = cls(source, data, 0)
-        return cls(source, data, start._led(0))
+        start = cls(source, data, 0, NamedBytes(source, len(data)))
+        return start._at(start._led(0))
 
     def number(self, field: int, kind: str, default: int = 0) -> int:
         """A scalar, `kind` as `struct` has it: `i`, `I`, `q`, `b`."""
@@ -61,12 +64,12 @@ class FlatTable:
         place = self._place(field)
         if place is None:
             return
-        start, count = self._vector(self._led(place), 4)
+        start, count = self._vector(self._led(place), 4, TABLE)
         for k in range(count):
             yield self._at(self._led(start + 4 * k))
 
     def _at(self, at: int) -> FlatTable:
-        return FlatTable(self.source, self.data, at)
+        return FlatTable(self.source, self.data, at, self.named)
 
     def _place(self, field: int) -> int | None:
         """Where a field lies, by the list of places in front of or behind the table."""
@@ -79,11 +82,12 @@ class FlatTable:
     def _led(self, place: int) -> int:
         return place + self._unpacked("I", place)
 
-    def _vector(self, at: int, width: int) -> tuple[int, int]:
-        """Where the entries of a vector begin, and how many they are."""
+    def _vector(self, at: int, width: int, held: int = 0) -> tuple[int, int]:
+        """Where the entries of a vector begin, and how many they are, of `held` bytes or more."""
         count = self._unpacked("I", at)
         if at + 4 + count * width > len(self.data):
             raise BadInput(f"{self.source} is broken: a list of {count:,} entries ends behind it")
+        self.named.take(count * max(width, held))
         return at + 4, count
 
     def _unpacked(self, kind: str, at: int) -> int:

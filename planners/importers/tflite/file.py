@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from planners.core.element_types import TFLITE_TYPES
 from planners.core.errors import BadInput
+from planners.core.reading import TABLE, NamedBytes
 
 IDENTIFIER, IDENTIFIER_AT = b"TFL3", 4
 LARGEST_FILE = 2**31 - 1
@@ -31,6 +32,7 @@ MOST_LETTERS = 500
 _SIZELESS = {5: "string", 13: "resource", 14: "variant"}
 SIZELESS = frozenset(_SIZELESS.values())
 _TYPES = TFLITE_TYPES | _SIZELESS
+_TABLES = frozenset("Buffers OperatorCodes Subgraphs Metadata Tensors Operators".split())
 _ARRAYS = {
     **{name: name for name in "float16 float32 float64 int8 uint8 int16 uint16 int32".split()},
     **{name: name for name in "uint32 int64 uint64 bool".split()},
@@ -195,6 +197,7 @@ def _bytes(path: Path) -> bytes:
 class _Reader:
     def __init__(self, path: Path, data: bytes) -> None:
         self.path, self.data = path, data
+        self.named = NamedBytes(path, len(data))
         self.model = tflite.Model.GetRootAs(data, 0)
         self.buffers = [self._buffer(b) for b in self._each(self.model, "Buffers", MOST_TENSORS)]
         self.kinds = [self._kind(c) for c in self._each(self.model, "OperatorCodes", 2**12)]
@@ -214,6 +217,7 @@ class _Reader:
         count = getattr(table, f"{name}Length")()
         if count > most or count * width > len(self.data):
             raise BadInput(f"{self.path} is broken: {name} is said to have {count:,} entries")
+        self.named.take(count * (TABLE if name in _TABLES else width))
         read: Callable[[int], Any] = getattr(table, name)
         return (read(k) for k in range(count))
 

@@ -13,9 +13,12 @@ import numpy as np
 import tflite
 from numpy.typing import NDArray
 
+from planners.core.reading import require_room
 from planners.importers.tflite.kernels.fixed_point import Integers
 
 MOST_ELEMENTS = 2**28
+SPARSE = "a sparse constant"
+FEW = 2**16
 VECTORS = {1: tflite.Int32Vector, 2: tflite.Uint16Vector, 3: tflite.Uint8Vector}
 """By the schema's numbers of `SparseIndexVector`."""
 
@@ -76,6 +79,8 @@ def dense(values: NDArray[Any], shape: tuple[int, ...], how: Sparsity) -> NDArra
         raise ValueError(f"blocks of axes {how.blocks} of {rank} in the order {inner}")
     if most > MOST_ELEMENTS:
         raise ValueError(f"{most:,} elements, more than {MOST_ELEMENTS:,}")
+    require_room(SPARSE, most * values.itemsize)
+    most = _most_places(values, how, most)
     places: list[Integers] = [np.zeros(1, np.int64)] * whole
     node = np.zeros(1, np.int64)
     for axis, level in zip(how.order, how.levels, strict=True):
@@ -92,6 +97,15 @@ def dense(values: NDArray[Any], shape: tuple[int, ...], how: Sparsity) -> NDArra
     made = np.zeros(shape, values.dtype)
     made[tuple(at)] = values  # numpy refuses places behind the end
     return made
+
+
+def _most_places(values: NDArray[Any], how: Sparsity, most: int) -> int:
+    """Places that any level can have: each is one of its elements, or the file counts those within.
+
+    Of levels without such counts a few bytes give as many as the shape has.
+    """
+    counted = [len(one.segments) for one in how.levels if one.segments is not None]
+    return min(most, max([FEW, len(values), *counted]))
 
 
 def _below(node: Integers, level: Level, most: int) -> tuple[Integers, Integers]:
