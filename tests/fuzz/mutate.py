@@ -24,11 +24,14 @@ WORDS = (0, 1, 2, 4, 127, 128, 255, 256, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000,
 NUMBERS = (0, -1, 1, 2, 3, 1000, 2**31, -(2**31), 2**53, 2**63, 2**64, 10**30)
 TEXTS = (
     *("", " ", "0", "-1", "1e999", "nan", "inf", "9" * 30, "0x10", "\u0000", "\u202e", "\u00e9"),
+    *("Mul('a', Integer(99999999))", "Rational('1e9999999')", "a" + ".a" * 9000, "..." * 30),
     *("a" * 3000, "../../etc/passwd", "%s%n", "=1+1", "<script>", "[" * 2000, "\n", '"', ",", "\\"),
 )
 VALUES = (None, True, False, *NUMBERS, 0.5, -0.0, 1e308, float("nan"), float("inf"), [], {})
 TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 MOST_BYTES = 200_000
+LONG = 0.01
+"""Of packed texts, those that are long: each takes a fifth of a second to make."""
 
 
 def _number(rng: Random) -> int:
@@ -91,7 +94,9 @@ def text(data: bytes, rng: Random) -> bytes:
 
 
 def json_text(data: bytes, rng: Random) -> bytes:
-    """Values of JSON put elsewhere, taken out, doubled, or of another kind."""
+    """Values of JSON put elsewhere, taken out, doubled, or of another kind; what is long is cut."""
+    if len(data) > 10 * MOST_BYTES:
+        return data[: len(data) // 2]
     root = [json.loads(data)]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         holder, key = _place(root, rng)
@@ -148,6 +153,33 @@ def protobuf(data: bytes, rng: Random) -> bytes:
         else:
             fields[at] = (tag, kind, bits(value, rng)[: len(value)].ljust(len(value), b"\0"))
     return b"".join(_field(*each) for each in fields)
+
+
+def operator(data: bytes, rng: Random) -> bytes:
+    """A node of an ONNX file made another operator, with attributes of odd numbers and words."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except DecodeError:
+        return bits(data, rng)
+    node = rng.choice(model.graph.node)
+    schema = rng.choice([s for s in onnx.defs.get_all_schemas() if not s.domain])
+    node.op_type = schema.name
+    del node.attribute[:]
+    for name, asked in schema.attributes.items():
+        if asked.required or rng.random() < 0.5:
+            odd = [_number(rng) % 2**63 * rng.choice((1, -1)) for _ in range(rng.randint(1, 4))]
+            made = {"INT": odd[0], "INTS": odd, "STRING": rng.choice(TEXTS)}
+            if asked.type.name in made:
+                node.attribute.append(onnx.helper.make_attribute(name, made[asked.type.name]))
+    return model.SerializeToString()
+
+
+def either(one: Change, other: Change) -> Change:
+    """One of two changes, by chance."""
+    return lambda data, rng: rng.choice((one, other))(data, rng)
 
 
 def _field(tag: int, kind: int, value: bytes) -> bytes:
@@ -221,12 +253,19 @@ def packed(change: Change) -> Change:
     return within
 
 
+def long_json(rng: Random) -> bytes:
+    """JSON of a thousand times the bytes that it has when it is packed."""
+    one = rng.choice((b"[],", b"{},", b'{"a":1},', b'"",', b" "))
+    return b"[" + one * (10**7 * rng.randint(1, 4) // len(one)) + b"0]"
+
+
 def page(data: bytes, rng: Random) -> bytes:
     """The plan within a page is changed."""
     start = data.index(b'plan">') + 6
     stop = data.index(b"</script>", start)
     held = gzip.decompress(base64.b64decode(data[start:stop]))
-    made = base64.b64encode(gzip.compress(json_text(held, rng), 1, mtime=0))
+    new = long_json(rng) if rng.random() < LONG else json_text(held, rng)
+    made = base64.b64encode(gzip.compress(new, 6, mtime=0))
     return data[:start] + made + data[stop:]
 
 
@@ -240,14 +279,16 @@ def archive(data: bytes, rng: Random) -> bytes:
         )
         for entry in entries:
             name, held = entry.filename, old.read(entry)
+            method = rng.choice((0, 0, 0, 8, 12, 14)) if rng.random() < 0.05 else 0
             if entry is chosen:
                 if rng.random() < 0.05:
                     name = rng.choice(TEXTS) or "x"
+                elif name.endswith(".json") and rng.random() < LONG:
+                    held, method = long_json(rng), 8
                 elif name.endswith(".json"):
                     held = json_text(held, rng)
                 else:
                     held = bits(held, rng)
-            method = rng.choice((0, 0, 0, 8, 12, 14)) if rng.random() < 0.05 else 0
             new.writestr(zipfile.ZipInfo(name), held, method)
     return made.getvalue()
 
@@ -272,7 +313,7 @@ def arguments(data: bytes, rng: Random) -> bytes:
 
 
 BY_FORMAT: Mapping[str, Change] = {
-    "onnx": protobuf,
+    "onnx": either(protobuf, operator),
     "pt2": archive,
     "tflite": flatbuffer,
     "pte": flatbuffer,
