@@ -22,7 +22,8 @@ class ForeignTensor:
     Tensors of one `alias` are the same bytes by right. `name` is what people call it.
     `branches` are those that it is made in, each with the number of the step where they part: what
     one branch makes is never there with what the other makes. What its `gaps` leave is free for
-    others meanwhile.
+    others meanwhile. `role` is what it is where the network has no such tensor, or a smaller one: a
+    copy, a map with its border. It is empty where the file does not say.
     """
 
     id: str
@@ -37,6 +38,13 @@ class ForeignTensor:
     branches: tuple[tuple[int, str], ...] = ()
     buffer: str = ""
     gaps: tuple[Gap, ...] = ()
+    role: str = ""
+
+    @property
+    def called(self) -> str:
+        """What people call it, and what its role is."""
+        name = self.name or self.id
+        return f"{name} ({self.role})" if self.role else name
 
     @property
     def lifetime(self) -> Lifetime:
@@ -136,4 +144,5 @@ def _joined(one: ForeignTensor, other: ForeignTensor) -> ForeignTensor:
         one.name,
         min(one, other, key=lambda t: t.lower).branches,
         one.buffer,
+        role=one.role or other.role,
     )

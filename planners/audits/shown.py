@@ -95,7 +95,7 @@ def _last(tensor: ForeignTensor, steps: Sequence[int]) -> int:
 def _names(tensors: Sequence[ForeignTensor]) -> dict[str, str]:
     """What people call each tensor, by id; of those that are called alike each gets its number."""
     names = Names()
-    return {tensor.id: names.new(tensor.name or tensor.id) for tensor in tensors}
+    return {tensor.id: names.new(tensor.called) for tensor in tensors}
 
 
 def _graph(plan: ForeignPlan, tensors: Sequence[ForeignTensor], steps: Sequence[int]) -> Graph:

@@ -115,7 +115,17 @@ def _text(found: Audit) -> str:
     """The verdict for people: the sentence, then a table a memory, then notes."""
     tables = [_table(found, memory) for memory in found.memories]
     arena = [found.arena.sentence()] if found.arena else []
-    return "\n".join([found.sentence(), *tables, *arena, *_gain_lines(found), *found.plan.notes])
+    lines = [*arena, *_role_lines(found), *_gain_lines(found), *found.plan.notes]
+    return "\n".join([found.sentence(), *tables, *lines])
+
+
+def _role_lines(found: Audit) -> list[str]:
+    """What the tool keeps that the network does not name, or keeps larger."""
+    held = found.with_roles
+    if not held:
+        return []
+    lines = [f"  {tensor.called:.90} of {tensor.size_bytes:,} bytes" for tensor in held]
+    return ["copies and wider maps", *lines[:MOST_LINES], *_more(len(lines))]
 
 
 def _gain_lines(found: Audit) -> list[str]:

@@ -38,6 +38,24 @@ def test_vela_is_at_its_load_to_the_byte() -> None:
     assert plan.notes
 
 
+def test_what_vela_makes_of_a_softmax_is_called_so() -> None:
+    """Both of its compilers; of 32 bits is what has four times the map's bytes and all of it."""
+    roles = {t.name: t.role for t in read_vela(VELA).tensors}
+    assert roles["add_1_softmax_2"] == "a map of 32 bits of the softmax at add_1"
+    assert roles["add_1_softmax_4"] == "within the softmax at add_1"
+    assert roles["add_1"] == roles["Relu"] == ""
+    older = {t.name: t.role for t in read_vela(LEGACY).tensors}
+    assert older["labels_softmax_sub1_tens0"] == "within the softmax at labels"
+    assert older["Relu"] == ""
+
+
+def test_a_tensor_that_is_called_like_a_step_of_a_softmax_is_none(tmp_path: Path) -> None:
+    rows = "  0 -  1:  0x0 - 0x10:  16:  16: NHWC : a_softmax_2\n"
+    path = tmp_path / "vela.txt"
+    path.write_text(TITLE + HEADER + rows + "Allocation Peak Tensor Size: 16 bytes\n")
+    assert [t.role for t in read_vela(path).tensors] == [""]
+
+
 def test_velas_older_compiler_with_two_memories() -> None:
     plan = read_vela(LEGACY)
     assert plan.own_peak == {"Sram": 7024, "Dram": 1968}
@@ -112,6 +130,20 @@ def dump(tmp_path: Path, values: list[tuple[str, int, int, int, int]], phi: str 
     text = f"HloLiveRange (max 9):\n  InstructionSequence:\n    0:x\n  BufferLiveRange:\n{ranges}"
     (tmp_path / "m-live-range.txt").write_text(text)
     return tmp_path / "m-buffer-assignment.txt"
+
+
+@pytest.mark.parametrize(
+    ("name", "bordered"),
+    [
+        *(("pad", True), ("pad.12", True), ("wrapped_pad", True), ("sine_pad_fusion.3", True)),
+        *(("pad_maximum_fusion", False), ("padded", False), ("wrapped_sine", False)),
+        *(("notepad", False), ("reduce-window.pad_x", False)),
+    ],
+)
+def test_a_map_with_its_border_is_called_so(name: str, bordered: bool, tmp_path: Path) -> None:
+    """By the name of what writes it: in a fusion, what comes last."""
+    (found,) = read_xla(dump(tmp_path, [(name, 0, 3, 64, 0)])).inside("temporary 0")
+    assert found.role == ("a map with its border" if bordered else "")
 
 
 def test_in_place_by_right_and_not(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from planners.audits.foreign import MOST_BYTES, ForeignPlan, ForeignTensor
 from planners.audits.readers.flatbuffer import FlatTable
+from planners.audits.readers.pte_copies import copies_in
 from planners.audits.readers.pte_lifetimes import (
     MOST_NAMED,
     Instruction,
@@ -73,7 +74,7 @@ def read_pte(path: str | Path) -> ForeignPlan:
 
 
 def _tensors(method: Method, live: Lives, prefix: str, begin: int) -> Iterator[ForeignTensor]:
-    names = method.names()
+    names, copies = method.names(), copies_in(method, live)
     for number, tensor in method.tensors.items():
         lower, upper = live.spans[number]
         base = live.base.get(number)
@@ -88,6 +89,7 @@ def _tensors(method: Method, live: Lives, prefix: str, begin: int) -> Iterator[F
             "" if base is None else f"bytes of {prefix}{base}",
             prefix + names[number],
             tuple((begin + step, side) for step, side in live.branches.get(number, ())),
+            role=copies.get(number, ""),
         )
 
 
@@ -162,7 +164,7 @@ def _program(path: Path) -> FlatTable:
 
 
 def _method(table: FlatTable) -> Method:
-    tensors, lists, false = _values(table)
+    tensors, lists, false, constants = _values(table)
     instructions = tuple(_instructions(table))
     named = {n for i in instructions if i.kind != "other" for n in i.values}
     return Method(
@@ -175,14 +177,16 @@ def _method(table: FlatTable) -> Method:
         instructions,
         table.numbers(8, "q"),
         false - named,
+        constants,
     )
 
 
 def _values(
     method: FlatTable,
-) -> tuple[dict[int, PlannedTensor], dict[int, tuple[int, ...]], set[int]]:
-    """The planned tensors by the number of their value, the lists of tensors, and what is false."""
-    tensors, lists, false, listed = {}, {}, set[int](), 0
+) -> tuple[dict[int, PlannedTensor], dict[int, tuple[int, ...]], set[int], dict[int, str]]:
+    """The planned tensors by the number of their value, the lists of tensors, what is false, and
+    the names of constants."""
+    tensors, lists, false, constants, listed = {}, {}, set[int](), dict[int, str](), 0
     for number, value in enumerate(method.tables(2)):
         kind, held = value.number(0, "B"), value.table(1)
         if held is None:
@@ -193,12 +197,24 @@ def _values(
             tensor = _tensor(number, held)
             if tensor is not None:
                 tensors[number] = tensor
+            elif _is_constant(held):
+                constants[number] = _name(held)
         elif kind in (_TENSOR_LIST, _OPTIONAL_LIST):
             lists[number] = held.numbers(0, "i")
             listed += len(lists[number])
             if listed > MOST_NAMED:
                 raise BadInput(f"{method.source}: lists have more than {MOST_NAMED:,} values")
-    return tensors, lists, false
+    return tensors, lists, false, constants
+
+
+def _is_constant(table: FlatTable) -> bool:
+    """Whether a tensor without a place has its bytes in the file, or a name in one beside it."""
+    return table.table(6) is None and (table.number(5, "I") > 0 or bool(_name(table)))
+
+
+def _name(tensor: FlatTable) -> str:
+    more = tensor.table(9)
+    return "" if more is None else f"{more.text(1):.80}"
 
 
 def _tensor(number: int, table: FlatTable) -> PlannedTensor | None:
@@ -213,10 +229,11 @@ def _tensor(number: int, table: FlatTable) -> PlannedTensor | None:
     if not 0 <= size <= MOST_BYTES:
         raise BadInput(f"{table.source}: value {number} cannot have the shape {shape!s:.80}")
     offset = given.number(1, "I") + (given.number(2, "I") << 32)
-    more = table.table(9)
-    name = more.text(1) if more is not None else ""
+    name = _name(table)
     state = bool(name) or table.number(5, "I") > 0
-    return PlannedTensor(rounded_up(size, ALIGNMENT), given.number(0, "I"), offset, state, name)
+    return PlannedTensor(
+        rounded_up(size, ALIGNMENT), given.number(0, "I"), offset, state, name, size
+    )
 
 
 def _instructions(method: FlatTable) -> Iterator[Instruction]:

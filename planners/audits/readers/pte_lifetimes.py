@@ -27,13 +27,15 @@ VIEW, COPY_ROW = "executorch_prim::et_view", "executorch_prim::et_copy_index"
 
 @dataclass(frozen=True, slots=True)
 class PlannedTensor:
-    """A tensor that has a place: its bytes, where, and whether the file calls it state."""
+    """A tensor that has a place: its bytes, `own_bytes` of them its elements', where it is, and
+    whether the file calls it state."""
 
     size_bytes: int
     memory: int
     offset: int
     state: bool
     name: str
+    own_bytes: int
 
     @property
     def place(self) -> tuple[int, int, int]:
@@ -55,7 +57,8 @@ class Instruction:
 @dataclass(frozen=True)
 class Method:
     """A method: planned tensors and lists of tensors by the number of their value, the bytes that
-    it asks of each memory, and the values that are false, for jumps that are always taken."""
+    it asks of each memory, and the values that are false, for jumps that are always taken.
+    `constants` are values too, by their own names where the file has them."""
 
     source: str
     name: str
@@ -66,6 +69,7 @@ class Method:
     instructions: Sequence[Instruction]
     sizes: Sequence[int]
     false: Collection[int] = ()
+    constants: Mapping[int, str] = field(default_factory=dict)
 
     def named(self, values: Sequence[int]) -> list[int]:
         """The planned tensors among values, and within the lists among them."""

@@ -9,6 +9,8 @@ address: they are the same bytes. Both of Vela's compilers are read; what stays 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from planners.allocation.csv_io import text_of
@@ -26,6 +28,11 @@ _ROW = re.compile(
     r"\s*(\d{1,12})\s*-\s*(\d{1,12}):\s*0x([0-9a-f]{1,15})\s*-\s*0x([0-9a-f]{1,15}):"
     r"\s*(\d{1,18}):\s*(\d{1,18}):(.*)"
 )
+_SOFTMAX = re.compile(r"(.+)_softmax_[a-z_]{0,20}(\d{1,3})(?:_tens0)?(?:_broadcasted)?")
+WHOLE_STEPS = frozenset({"2", "3", "26"})
+"""What is as long as the map: its exponentials, those of its sum, and what is left of them."""
+FIRST_STEPS = frozenset({"2", "3"})
+"""Of a softmax that either compiler has taken apart: all have these, and few networks say so."""
 _PEAK = re.compile(re.escape(SIGN) + r":\s*(\d{1,18})\b")
 
 
@@ -54,8 +61,27 @@ def read_vela(path: str | Path) -> ForeignPlan:
         raise BadInput(f"{path} is cut short: a table has no peak")
     if not peaks:
         raise BadInput(f"{path}: no table of an allocation; ask for vela --verbose-allocation")
+    tensors = list(_of_softmax(tensors))
     notes = ("tables of what stays in place for good are left out",) if left_out else ()
     return ForeignPlan(TOOL, str(path), tuple(tensors), own_peak=peaks, notes=notes)
+
+
+def _of_softmax(tensors: Sequence[ForeignTensor]) -> Iterator[ForeignTensor]:
+    """The tensors, with their role where Vela has named them: it takes a softmax apart into
+    operators of 32 bits."""
+    steps: dict[str, set[str]] = {}
+    for tensor in tensors:
+        if found := _SOFTMAX.fullmatch(tensor.name):
+            steps.setdefault(found[1], set()).add(found[2])
+    sizes = {tensor.name: tensor.size_bytes for tensor in tensors}
+    for tensor in tensors:
+        found = _SOFTMAX.fullmatch(tensor.name)
+        if found and steps[found[1]] >= FIRST_STEPS:
+            whole = 4 * sizes.get(found[1], -1)
+            wide = found[2] in WHOLE_STEPS and tensor.size_bytes == whole
+            what = "a map of 32 bits of the softmax" if wide else "within the softmax"
+            tensor = replace(tensor, role=f"{what} at {found[1]:.40}")
+        yield tensor
 
 
 def _peak(line: str, where: str) -> int:

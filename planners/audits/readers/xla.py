@@ -27,6 +27,8 @@ SIGN = "BufferAssignment:"
 FILE, BESIDE = "-buffer-assignment.txt", "-live-range.txt"
 WHOLE = "parameters, outputs and constants"
 MOST_ALIGNED = 64
+BORDERED, BORDER = re.compile(r"(?:\w+_)?pad(?:_fusion)?(?:\.\d{1,12})?"), "a map with its border"
+"""How a value is called that a pad writes, or a fusion that ends with one."""
 _ALLOCATION = re.compile(r"allocation (\d{1,12}): size (\d{1,18})(.*):")
 _VALUE = re.compile(
     r" value: <(\d{1,12}) (\S+)( \(phi\))? @\d+> \(size=(\d{1,18}),offset=(\d{1,18})\).*"
@@ -158,7 +160,8 @@ def _shared(values: Sequence[ForeignTensor]) -> list[ForeignTensor]:
             tensor,
             alignment=aligned,
             alias=tensor.id,
-            name=tensor.id.split(" ", 1)[1],
+            name=(name := tensor.id.split(" ", 1)[1]),
+            role=BORDER if BORDERED.fullmatch(name) else "",
             buffer=buffers.get((tensor.offset, tensor.size_bytes), ""),
         )
         at = ends.get((new.offset, new.lower))

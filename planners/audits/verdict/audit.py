@@ -87,7 +87,13 @@ class Audit:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        return {t.id: t.name for t in self.plan.tensors}
+        return {t.id: t.called for t in self.plan.tensors}
+
+    @property
+    def with_roles(self) -> tuple[ForeignTensor, ...]:
+        """Copies, maps with borders and such, as the file says what they are; the largest first."""
+        found = (t for t in self.plan.tensors if t.role)
+        return tuple(sorted(found, key=lambda t: -t.size_bytes))
 
     def step(self, number: int) -> str:
         """A step as people call it."""
@@ -203,6 +209,10 @@ class Audit:
             "memories": [self._memory_facts(memory) for memory in self.memories],
             "gains": [asdict(gain) for gain in self.gains],
             "notes": list(self.plan.notes),
+            "roles": [
+                {"id": t.id, "name": t.name or t.id, "role": t.role, "size_bytes": t.size_bytes}
+                for t in self.with_roles
+            ],
             **({"arena": self.arena.facts()} if self.arena else {}),
         }
 

@@ -124,6 +124,83 @@ def test_state_is_live_all_along(tmp_path: Path) -> None:
     assert plan.tensors[1].name == "cache"
 
 
+def test_a_weight_that_is_transposed_in_each_run_is_called_so(tmp_path: Path) -> None:
+    """As ExecuTorch 1.5.1 writes a linear layer: the copy of its weight lies in the arena."""
+    w = PteWriter(sizes=[0, 96])
+    weight, named = w.value((2, 4), constant=1), w.value((2, 2), constant=2, name="head.weight")
+    x, turned, y = w.value((1, 4), (1, 0)), w.value((4, 2), (1, 16)), w.value((1, 2), (1, 48))
+    other, z, moved = (w.value((2, 2), (1, 16 * k)) for k in (1, 4, 5))
+    w.call("aten::permute_copy", weight, turned)
+    w.call("aten::mm", x, turned, y)
+    w.call("aten::t_copy", named, other)
+    w.call("aten::mm", y, other, z)
+    w.call("aten::permute_copy", z, moved)  # a map: the network itself turns it
+    w.inputs, w.outputs = [x], [moved]
+    plan = read(w, tmp_path)
+    roles = {t.id: t.role for t in plan.tensors if t.role}
+    assert roles == {
+        f"{turned}": f"a transposed copy of constant {weight}",
+        f"{other}": "a transposed copy of head.weight",
+    }
+    found = sp.audit(plan)
+    assert [t.size_bytes for t in found.with_roles] == [32, 16]
+    assert found.facts()["roles"][0]["role"] == f"a transposed copy of constant {weight}"
+    assert found.name(f"{turned}").endswith(f"(a transposed copy of constant {weight})")
+
+
+def test_what_is_copied_over_state_is_called_so(tmp_path: Path) -> None:
+    """State is not written in place: a cache is copied whole, written into, and copied back."""
+    w = PteWriter(sizes=[0, 256])
+    cache, count = w.value((8,), (1, 0)), w.value((4,), (1, 32))
+    x, new, more, seen = (w.value((n,), (1, 48 + 32 * k)) for k, n in enumerate((8, 8, 4, 1)))
+    w.call("aten::index_put", cache, x, new)
+    w.call("aten::add", count, x, more)
+    w.call("aten::sum", new, seen)
+    w.call("aten::copy_", cache, new, cache)
+    w.call("aten::copy_", count, more, count)
+    w.call("aten::copy_", count, seen, count)  # one number, spread: no next content by itself
+    w.inputs, w.outputs = [x], [seen]
+    roles = {t.id: t.role for t in read(w, tmp_path).tensors if t.role}
+    assert roles == {
+        f"{new}": f"a copy of state {cache}",
+        f"{more}": f"the next content of state {count}",
+    }
+
+
+@pytest.mark.parametrize("seed", range(cases(40)))
+def test_roles_in_drawn_programs_are_those_they_were_drawn_with(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    w, roles = PteWriter(), dict[str, str]()
+
+    def placed(count: int) -> int:
+        w.sizes[1] += 64
+        return w.value((count,), (1, w.sizes[1] - 64))
+
+    w.inputs = [at := placed(4)]
+    for _ in range(rng.randint(1, 12)):
+        what, made = rng.choice(("plain", "turned", "weight", "cache", "state")), placed(4)
+        if what == "plain":
+            w.call("aten::relu", at, made)
+        elif what == "turned":
+            w.call(rng.choice(("aten::permute_copy", "aten::t_copy")), at, made)
+        elif what == "weight":
+            weight = w.value((4,), constant=7)
+            copy = placed(4)
+            w.call("aten::permute_copy", weight, copy)
+            w.call("aten::mm", at, copy, made)
+            roles[f"{copy}"] = f"a transposed copy of constant {weight}"
+        else:
+            state, new = placed(4), placed(4)
+            w.call("aten::index_put" if what == "cache" else "aten::add", state, at, new)
+            w.call("aten::mul", new, new, made)
+            w.call("aten::copy_", state, new, state)
+            is_of = "a copy" if what == "cache" else "the next content"
+            roles[f"{new}"] = f"{is_of} of state {state}"
+        at = made
+    w.outputs = [at]
+    assert {t.id: t.role for t in read(w, tmp_path).tensors if t.role} == roles
+
+
 def test_what_a_loop_names_is_live_in_all_of_it(tmp_path: Path) -> None:
     w = PteWriter(sizes=[0, 64])
     x, one, two, y = (w.value((4,), (1, 16 * k)) for k in range(4))
