@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 
-from planners.core.graph import Graph, Operator
+from planners.core.graph import Graph, Operator, Part
 from planners.core.units import format_bytes
 
 LISTED = 6
 """Names in a sentence; the rest is a count."""
+DEQ, PRODUCTS = "dequantize", frozenset({"matmul", "linear", "addmm", "mm", "bmm"})
+FLOAT16, FLOAT32 = 2, 4
 FREE = frozenset(
     "add sub mul div pow rsub neg abs exp log sqrt rsqrt reciprocal square sin cos erf maximum "
     "minimum clamp clamp_min clamp_max remainder floor ceil round sign where masked_fill eq ne lt "
@@ -100,6 +104,8 @@ def caveats(graph: Graph) -> Caveats:
         )
     if graph.state:
         notes.append(_kept(graph))
+    if "onnx" in source and (held := _dequantized(graph)):
+        notes.append(_in_floats(held))
     return Caveats(tuple(notes), opaque, uncounted, kinds)
 
 
@@ -111,6 +117,50 @@ def _kept(graph: Graph) -> str:
         f"keeps state from run to run: {', '.join(sizes[:LISTED])}{more}; it is loaded where it is "
         "read, and its new value is stored"
     )
+
+
+def _in_floats(held: Mapping[str, int]) -> str:
+    largest = sorted(held, key=lambda name: -held[name])
+    named = ", ".join(f"{name:.60} ({format_bytes(held[name])})" for name in largest[:LISTED])
+    more = f" and {len(held) - LISTED} more" if len(held) > LISTED else ""
+    return (
+        f"onnxruntime dequantizes whole, in each run, what is read here as it is stored: {named}"
+        f"{more}; those bytes are in no plan"
+    )
+
+
+def _dequantized(graph: Graph) -> dict[str, int]:
+    """Bytes of the floats that onnxruntime makes of each weight before it is read, by the weight.
+
+    It makes none (1.32, on a CPU) where it has a kernel for both: products of matrices with a
+    weight that nothing else reads, and what reads quantised maps and gives such.
+    """
+    readers = Counter(
+        part.reads[0] for op in graph.operators for part in op.parts if _is_stored(part, op)
+    )
+    held: dict[str, int] = {}
+    for op in graph.operators:
+        kinds = {part.kind for part in op.parts}
+        in_integers = _quantised_within(op)
+        for weight, part in ((p.reads[0], p) for p in op.parts if _is_stored(p, op)):
+            product = not PRODUCTS.isdisjoint(kinds) and readers[weight] == 1
+            if not product and not in_integers:
+                wide = FLOAT16 if graph.tensors[op.outputs[0]].dtype == "float16" else FLOAT32
+                held[weight] = prod(part.shape) * wide
+    return held
+
+
+def _quantised_within(op: Operator) -> bool:
+    """Whether an operator reads a map in whole numbers and gives one in such."""
+    stored = {part.name for part in op.parts if _is_stored(part, op)}
+    read = [k for k, part in enumerate(op.parts) if part.kind == DEQ and part.name not in stored]
+    given = [k for k, part in enumerate(op.parts) if part.kind == "quantize"]
+    return bool(read and given) and read[0] < given[-1]
+
+
+def _is_stored(part: Part, op: Operator) -> bool:
+    """Whether a part makes floats of a weight, within an operator that reads them."""
+    return part.kind == DEQ != op.kind and bool(part.reads) and part.reads[0] in op.parameters
 
 
 def _is_uncounted(op: Operator) -> bool:

@@ -98,7 +98,9 @@ def test_both_exports_are_one_network(tmp_path: Path, seed: int, bits: int) -> N
     made = Twice(seed, bits)
     fake, whole = (made.graph(way, tmp_path) for way in (0, 1))
     assert facts(fake) == facts(whole)
-    assert not caveats(fake).lines()
+    said = caveats(fake)
+    assert (said.opaque, said.uncounted) == ((), ())
+    assert len(said.notes) == len(caveats(whole).notes)
 
 
 def test_more_bits_than_sixteen_are_floats_for_good(tmp_path: Path) -> None:
