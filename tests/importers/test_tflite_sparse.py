@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -119,3 +120,19 @@ def test_more_elements_than_any_weight_has(tmp_path: Path) -> None:
     file = read_tflite(path)
     with pytest.raises(sp.BadInput, match="1,073,741,824 elements, more than"):
         file.numbers(file.subgraphs[0].tensors[1])
+
+
+def test_of_a_few_elements_no_more_places_are_made_than_there_are() -> None:
+    """Dense levels alone give as many places as the shape has: here 2 GiB of numbers for four."""
+    from planners.importers.tflite.sparse import Level, Sparsity, dense
+
+    how = Sparsity((0, 1), (), (Level(2**14), Level(2**14)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="16384 times 16384 places"):
+            dense(np.ones(4, np.int8), (2**14, 2**14), how)
+        with pytest.raises(sp.BadInput, match="a sparse constant: reading it takes about 2,147,"):
+            dense(np.ones(4, np.float64), (2**14, 2**14), how)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
