@@ -15,7 +15,7 @@ from time import monotonic
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads do not survive a fork
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from tests.fuzz.run import FAILED, REFUSED, RIGHT, Bounds, known, made, run, shares
+from tests.fuzz.run import FAILED, REFUSED, RIGHT, Bounds, Tally, known, made, run, shares
 
 
 def main() -> int:
@@ -36,11 +36,11 @@ def main() -> int:
         return 0
     begun, bounds = monotonic(), Bounds(asked.memory * 2**20, asked.seconds)
     sums = dict.fromkeys((RIGHT, REFUSED, FAILED), 0)
-    print(f"{'loader':<10}{RIGHT:>10}{REFUSED:>10}{FAILED:>10}{'s':>8}")
+    print(f"{'loader':<10}{RIGHT:>10}{REFUSED:>10}{FAILED:>10}{'s':>8}  slowest, largest answer")
     for loader, count in shares(known(asked.only), asked.inputs).items():
         since = monotonic()
         tally = run(loader, count, asked.seed, bounds, asked.failures)
-        print(_row(loader, tally.counts, monotonic() - since), flush=True)
+        print(_row(loader, tally.counts, monotonic() - since) + _most(tally), flush=True)
         for number, reason in list(tally.failures.items())[:20]:
             print(f"  {loader}-{asked.seed}-{number}: {_last_line(reason)}", flush=True)
         sums = {name: sums[name] + tally.counts[name] for name in sums}
@@ -50,6 +50,11 @@ def main() -> int:
 
 def _row(name: str, counts: dict[str, int], took_s: float) -> str:
     return f"{name:<10}" + "".join(f"{count:>10,}" for count in counts.values()) + f"{took_s:>8.1f}"
+
+
+def _most(tally: Tally) -> str:
+    (time_s, slow), (size, large) = tally.slowest, tally.largest
+    return f"  {time_s:.2f} s ({slow}), {size / 2**20:.0f} MiB ({large})"
 
 
 def _last_line(reason: str) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from time import process_time
 from types import FrameType
 
 from tests.fuzz.corpus import inputs
@@ -40,15 +41,23 @@ class Bounds:
 
 @dataclass
 class Tally:
-    """How many inputs of a loader were right, refused and failed, and what each failure was."""
+    """How many inputs of a loader were right, refused and failed, and what each failure was; the
+    most processor seconds and bytes that one took beside what the program held, and which did."""
 
     counts: dict[str, int] = field(default_factory=lambda: {RIGHT: 0, REFUSED: 0, FAILED: 0})
     failures: dict[int, str] = field(default_factory=dict)
+    slowest: tuple[float, int] = (0.0, 0)
+    largest: tuple[int, int] = (0, 0)
 
     def add(self, number: int, outcome: str, reason: str = "") -> None:
         self.counts[outcome] += 1
         if outcome == FAILED:
             self.failures[number] = reason
+
+    def took(self, number: int, time_s: float, size_bytes: int) -> None:
+        """Count what an answer took, a refusal too."""
+        self.slowest = max(self.slowest, (time_s, number))
+        self.largest = max(self.largest, (size_bytes, number))
 
 
 class TooSlow(BaseException):
@@ -96,9 +105,14 @@ def _batch(loader: str, numbers: range, seed: int, bounds: Bounds, tally: Tally)
     os.close(writing)
     at = numbers.start
     for line in _lines(reading, bounds.grace_s):
-        outcome, _, reason = line.partition(" ")
-        if outcome in (RIGHT, REFUSED, FAILED):
-            tally.add(at, outcome, reason.replace("\\n", "\n"))
+        outcome, _, rest = line.partition(" ")
+        if outcome in (RIGHT, REFUSED):
+            tally.add(at, outcome)
+            time_s, size = rest.split()
+            tally.took(at, float(time_s), int(size))
+            at += 1
+        elif outcome == FAILED:
+            tally.add(at, outcome, rest.replace("\\n", "\n"))
             at += 1
     os.close(reading)
     if at < numbers.stop:
@@ -142,14 +156,24 @@ def _child(loader: str, numbers: range, seed: int, bounds: Bounds, writing: int)
 
 def _tried(loader: str, seed: int, number: int, time_s: float) -> str:
     data = made(loader, seed, number)
+    held, since = _most_held(anew=True), process_time()
     signal.setitimer(signal.ITIMER_PROF, time_s)
     try:
-        return RIGHT if is_right(loader, data) else REFUSED
+        outcome = RIGHT if is_right(loader, data) else REFUSED
+        return f"{outcome} {process_time() - since:.3f} {max(0, _most_held() - held)}"
     except BaseException:
         signal.setitimer(signal.ITIMER_PROF, 0)
         return f"{FAILED} {traceback.format_exc(limit=-12)[-3000:]}".replace("\n", "\\n")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _most_held(*, anew: bool = False) -> int:
+    """The most bytes that this process has held, since it was last counted `anew`."""
+    if anew:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
 
 
 def warm(loader: str) -> None:
