@@ -20,6 +20,7 @@ from planners.cli.app import app, as_given
 from planners.cli.output import answers_only, fail, one_line_at_most
 from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError, WishesConflict
 
+NO_MEMORY = "there is not enough memory for this: try a smaller network, or a machine with more"
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "apply": (
         "planners.cli.apply",
@@ -212,6 +213,8 @@ def _code_of(arguments: list[str], as_json: bool) -> int:
         return fail(str(error), {"error": str(error)}, as_json, 2)
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except MemoryError:
+        return fail(NO_MEMORY, {"error": NO_MEMORY}, as_json, 2)
     except Exception as error:
         if not hasattr(error, "format_message"):  # Not a usage error of the command line.
             raise

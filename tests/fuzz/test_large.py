@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import planners as sp
 from planners.cli import main
 from tests.fuzz import run
 from tests.fuzz.large import LARGE, archives, networks, onnx_files
@@ -39,3 +40,17 @@ def test_on_the_command_line_too(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert ended.value.code == 2
         said = capsys.readouterr().err.splitlines()
         assert len([line for line in said if line.startswith("spillway: ")]) == 1, said
+
+
+def test_where_memory_ends_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(sp, "load", too_large)
+    with pytest.raises(SystemExit) as ended:
+        main(["graph", str(tmp_path / "net.onnx")])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("spillway: there is not enough memory for this")
