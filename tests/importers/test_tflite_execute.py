@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import planners as sp
 from planners.cli.commands import app
 from planners.executor.tflite import execute_tflite
-from planners.importers.tflite.kernels import fixed_point
+from planners.importers.tflite.kernels import fixed_point, windows
 from planners.importers.tflite.source_model import TfliteModel
 from tests.audits.cure.networks import NETWORKS, SAME, SIDES, VALID, Int8Net, branches, residual
 from tests.cases import cases
@@ -43,6 +43,30 @@ def test_plans_give_what_the_file_gives(
     assert done.arena_bytes <= 12 * 1024
     assert {value.dtype for value in done.outputs} == {np.dtype(np.int8)}
     assert not np.array_equal(done.outputs[0], sp.execute(plan, path, seed=1).outputs[0])
+
+
+@pytest.mark.parametrize("name", ["mobilenet", "residual", "branches"])
+def test_windows_that_are_much_are_gone_through_tap_by_tap(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = NETWORKS[name](SIDES[name]).save(tmp_path / "net.tflite")
+    plan = sp.plan(sp.load(path), "cosma", "MP", time_limit=600)
+    at_once = sp.execute(plan, path).outputs[0]
+    monkeypatch.setattr(windows, "MOST_AT_ONCE", 0)
+    assert np.array_equal(sp.execute(plan, path).outputs[0], at_once)
+
+
+def test_a_map_that_is_larger_than_any_is_not_made(tmp_path: Path) -> None:
+    """A stride of a file of a kilobyte, or its shape: here 2 GiB of numbers."""
+    w = TfliteWriter()
+    x = w.tensor((1, 4, 4, 2), "int8", name="x")
+    y = w.tensor((1, 2**15, 2**15, 2), "int8", name="y")
+    w.operator("CONV_2D", [x, w.weight((2, 1, 1, 2), "int8")], [y], "Conv2DOptions", StrideW=1)
+    w.inputs, w.outputs = [x], [y]
+    path = w.save(tmp_path / "large.tflite")
+    model = TfliteModel(path)
+    with pytest.raises(sp.BadInput, match=r"'y' has 2,147,483,648 elements"):
+        model.outputs({t.name: v for t, v in zip(model.found.inputs, [torch.ones(1, 2, 4, 4)])})
 
 
 def test_sums_of_some_channels_are_added_up(tmp_path: Path) -> None:

@@ -130,12 +130,15 @@ class TfliteModel:
         rng, drawn = np.random.default_rng(seed), []
         for wanted in self.found.inputs:
             tensor = self.found.values.tensors[wanted.name]
-            if tensor.elements > LARGEST:
-                raise BadInput(
-                    f"{self.file.path}: {wanted.name!r:.80} has {tensor.elements:,} elements"
-                )
+            self._require_room(wanted.name)
             drawn.append(_drawn(rng, tensor))
         return drawn
+
+    def _require_room(self, name: str) -> None:
+        """Raise `BadInput` for a tensor that is larger than any that is run."""
+        tensor = self.found.values.tensors.get(name)
+        if tensor is not None and tensor.elements > LARGEST:
+            raise BadInput(f"{self.file.path}: {name!r:.80} has {tensor.elements:,} elements")
 
     def outputs(self, known: Mapping[str, torch.Tensor]) -> tuple[NDArray[Any], ...]:
         """What the file returns, as it lays it, from the stored tensors in `known`."""
@@ -186,6 +189,8 @@ class TfliteModel:
 
         for name in names:
             node = self.found.calls.nodes[name]
+            for made in node.every_output:
+                self._require_room(made)
             try:
                 results[name] = self._call(name, node, value)
             except Unsupported as why:

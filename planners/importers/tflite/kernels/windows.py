@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from planners.importers.tflite.kernels.fixed_point import (
 )
 
 Real = NDArray[np.float32]
+MOST_AT_ONCE = 2**26
+"""Elements under all windows that are laid out, each as often as it is read."""
 LARGEST = 2**28
 """Elements of a map with its padding: strides of a file may ask for any number."""
 
@@ -86,12 +89,23 @@ def convolved(call: KernelCall) -> NDArray[Any]:
         raise Unsupported("groups")
     if call.whole():
         data = slide.padded(call.centred(0).astype(np.float64), 0.0)
-        under = np.concatenate([view for _, _, view in slide.views(data)], axis=-1)
-        sums = under @ weight.reshape(len(weight), -1).T.astype(np.float64)
-        return sums.astype(np.int64)
+        return _whole_sums(slide, data, weight.astype(np.float64)).astype(np.int64)
     total = np.zeros((*call.out.shape[:3], len(weight)), np.float32)
     for r, c, view in slide.views(slide.padded(call.array(0), np.float32(0))):
         _products(total, view, weight[:, r, c])
+    return total
+
+
+def _whole_sums(
+    slide: _Slide, data: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[Any]:
+    """Products of all that is under each window at once, or tap by tap where that is much."""
+    if len(data) * prod(slide.out) * prod(weight.shape[1:]) <= MOST_AT_ONCE:
+        under = np.concatenate([view for _, _, view in slide.views(data)], axis=-1)
+        return np.asarray(under @ weight.reshape(len(weight), -1).T)
+    total = np.zeros((len(data), *slide.out, len(weight)), np.float64)
+    for r, c, view in slide.views(data):
+        total += view @ weight[:, r, c].T
     return total
 
 
