@@ -91,9 +91,10 @@ class Audit:
 
     @property
     def with_roles(self) -> tuple[ForeignTensor, ...]:
-        """Copies, maps with borders and such, as the file says what they are; the largest first."""
-        found = (t for t in self.plan.tensors if t.role)
-        return tuple(sorted(found, key=lambda t: -t.size_bytes))
+        """Copies, maps with borders and such, as the file says what they are; the largest first,
+        and of those that are the same bytes one."""
+        found = {(t.memory, t.alias or t.id, t.role): t for t in self.plan.tensors if t.role}
+        return tuple(sorted(found.values(), key=lambda t: -t.size_bytes))
 
     def step(self, number: int) -> str:
         """A step as people call it."""

@@ -56,6 +56,14 @@ def test_files_are_read_as_by_executorch(runs: tuple[Path, list[dict[str, Any]]]
         assert read == run["places"]
 
 
+def test_copies_are_called_what_they_are(runs: tuple[Path, list[dict[str, Any]]]) -> None:
+    """A linear layer's weight is transposed in each run, a count's next value copied over it."""
+    folder, found = runs
+    for run in found:
+        roles = {t.role.rsplit(" ", 1)[0] for t in read_pte(folder / run["file"]).tensors}
+        assert roles - {""} in ({"a transposed copy of constant"}, {"the next content of state"})
+
+
 def test_audits_find_their_peaks(runs: tuple[Path, list[dict[str, Any]]]) -> None:
     """No false conflict; the tool's own figure to the byte; ours at the proven minimum."""
     folder, found = runs
