@@ -12,7 +12,8 @@ from planners.core.units import format_bytes
 
 LISTED = 6
 """Names in a sentence; the rest is a count."""
-DEQ, PRODUCTS = "dequantize", frozenset({"matmul", "linear", "addmm", "mm", "bmm"})
+DEQ, PRODUCTS = "dequantize", frozenset({"matmul", "linear"})
+WINDOWS = frozenset({"conv1d", "conv2d", "conv3d"})
 FLOAT16, FLOAT32 = 2, 4
 FREE = frozenset(
     "add sub mul div pow rsub neg abs exp log sqrt rsqrt reciprocal square sin cos erf maximum "
@@ -130,32 +131,37 @@ def _in_floats(held: Mapping[str, int]) -> str:
 
 
 def _dequantized(graph: Graph) -> dict[str, int]:
-    """Bytes of the floats that onnxruntime makes of each weight before it is read, by the weight.
-
-    It makes none (1.32, on a CPU) where it has a kernel for both: products of matrices with a
-    weight that nothing else reads, and what reads quantised maps and gives such.
-    """
+    """Bytes of the floats that onnxruntime makes of weights before they are read, by the weight."""
     readers = Counter(
         part.reads[0] for op in graph.operators for part in op.parts if _is_stored(part, op)
     )
     held: dict[str, int] = {}
     for op in graph.operators:
-        kinds = {part.kind for part in op.parts}
-        in_integers = _quantised_within(op)
-        for weight, part in ((p.reads[0], p) for p in op.parts if _is_stored(p, op)):
-            product = not PRODUCTS.isdisjoint(kinds) and readers[weight] == 1
-            if not product and not in_integers:
-                wide = FLOAT16 if graph.tensors[op.outputs[0]].dtype == "float16" else FLOAT32
-                held[weight] = prod(part.shape) * wide
+        for part in op.parts:
+            if not _is_stored(part, op) or (readers[part.reads[0]] == 1 and _as_stored(part, op)):
+                continue
+            wide = FLOAT16 if graph.tensors[op.outputs[0]].dtype == "float16" else FLOAT32
+            held[part.reads[0]] = prod(part.shape) * wide
     return held
 
 
-def _quantised_within(op: Operator) -> bool:
-    """Whether an operator reads a map in whole numbers and gives one in such."""
-    stored = {part.name for part in op.parts if _is_stored(part, op)}
-    read = [k for k, part in enumerate(op.parts) if part.kind == DEQ and part.name not in stored]
-    given = [k for k, part in enumerate(op.parts) if part.kind == "quantize"]
-    return bool(read and given) and read[0] < given[-1]
+def _as_stored(weight: Part, op: Operator) -> bool:
+    """Whether onnxruntime (1.32, on a CPU) has a kernel for a weight that nothing else reads, so
+    that it makes no floats of it: as the second factor of a product whose first is a quantised map,
+    or is of floats where the weight is a matrix, and as a convolution's between quantised maps.
+
+    Biases go with their weights.
+    """
+    reader = next((part for part in op.parts if weight.name in part.reads), None)
+    if reader is None or reader.kind not in PRODUCTS | WINDOWS:
+        return False
+    place, maps = reader.reads.index(weight.name), [p.name for p in op.parts if p.kind == DEQ]
+    if place == 0:
+        return False
+    if reader.reads[0] in maps:
+        behind = op.parts[op.parts.index(reader) + 1 :]
+        return reader.kind in PRODUCTS or any(part.kind == "quantize" for part in behind)
+    return reader.kind == "matmul" and len(weight.shape) == 2
 
 
 def _is_stored(part: Part, op: Operator) -> bool:
