@@ -22,6 +22,8 @@ MOST_RATIO, ALWAYS_UNPACKED = 100, 2**24
 """Texts are packed to a thirtieth at best; of so few bytes nobody asks how they were packed."""
 MOST_NAMED, ALWAYS_NAMED = 3, 2**19
 """Bytes of lists that a file's tables may name, in its own bytes: some share a few of them."""
+FAIR = 20
+"""JSON of our own becomes a dozen times its bytes: a file that is large may become as large."""
 TABLE = 16
 """Bytes of a table in a list, and of where it is: none has fewer."""
 LIST, PLACE, NUMBER, DICT, TEXT = 64, 8, 32, 240, 56
@@ -93,10 +95,11 @@ def json_bytes(text: str | bytes) -> int:
 
 def parsed_json(text: str | bytes, source: object, **options: Any) -> Any:
     """The values in JSON. Raises `ValueError` or `RecursionError` where it is none, and `BadInput`
-    where they take more memory than they may."""
+    where they take more memory than they may, and more than its bytes account for."""
     import json
 
-    require_room(source, json_bytes(text))
+    if (size_bytes := json_bytes(text)) > FAIR * len(text):
+        require_room(source, size_bytes)
     return json.loads(text, **options)
 
 

@@ -72,6 +72,8 @@ def test_the_limit_is_raised_and_lowered_by_a_variable(monkeypatch: pytest.Monke
     monkeypatch.setenv(NAME, "1 KiB")
     with pytest.raises(sp.BadInput, match="and 1,024 are the most"):
         parsed_json("[" + "0," * 1000 + "0]", "a")
+    plain = json.dumps([{"kind": "compute", "operator": "conv2d_1", "offset": 1}] * 100)
+    assert parsed_json(plain, "a")  # 8 KB of text are as many as they say
     monkeypatch.setenv(NAME, "some")
     with pytest.warns(UserWarning, match="the usual limit holds"):
         assert most_bytes() == 2**30
