@@ -15,6 +15,13 @@ from tests.fuzz.run import REFUSED, RIGHT, Bounds
 QUICK = Bounds(2**30, 2.0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def warm() -> None:
+    """What readers import, once: each of them runs in a process of its own."""
+    for loader in LARGE:
+        run.warm(loader)
+
+
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 @pytest.mark.parametrize("loader", LARGE)
 def test_a_small_file_that_says_it_is_large_is_refused_in_one_line(
