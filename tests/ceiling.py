@@ -75,7 +75,11 @@ class FirstImports:
 
 def children_of(pid: int) -> Iterator[int]:
     """Living processes below one, where the system lists them (Linux)."""
-    for tasks in (PROCESSES / str(pid) / "task").glob("*/children"):
+    try:
+        every = list((PROCESSES / str(pid) / "task").glob("*/children"))
+    except OSError:  # it has ended while it was looked at
+        return
+    for tasks in every:
         try:
             found = [int(child) for child in tasks.read_text().split()]
         except OSError:
