@@ -24,6 +24,7 @@ def main() -> int:
     ask.add_argument("--seed", type=int, default=0)
     ask.add_argument("--only", help="a loader, or several with commas between")
     ask.add_argument("--failures", type=Path, help="a folder for inputs that fail, and why")
+    ask.add_argument("--resume", type=Path, help="a file of what was tried, to go on from")
     ask.add_argument("--memory", type=int, default=1024, help="MiB that an input may take")
     ask.add_argument(
         "--seconds", type=float, default=10.0, help="of processor that an input may take"
@@ -39,7 +40,7 @@ def main() -> int:
     print(f"{'loader':<10}{RIGHT:>10}{REFUSED:>10}{FAILED:>10}{'s':>8}  slowest, largest answer")
     for loader, count in shares(known(asked.only), asked.inputs).items():
         since = monotonic()
-        tally = run(loader, count, asked.seed, bounds, asked.failures)
+        tally = run(loader, count, asked.seed, bounds, asked.failures, asked.resume)
         print(_row(loader, tally.counts, monotonic() - since) + _most(tally), flush=True)
         for number, reason in list(tally.failures.items())[:20]:
             print(f"  {loader}-{asked.seed}-{number}: {_last_line(reason)}", flush=True)

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import json
 import os
 import resource
 import select
 import signal
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 from time import process_time
 from types import FrameType
+from typing import Any
 
 from tests.fuzz.corpus import inputs
 from tests.fuzz.loaders import LOADERS, SHARES, USUAL, is_right, own_folder
@@ -60,6 +62,39 @@ class Tally:
         self.largest = max(self.largest, (size_bytes, number))
 
 
+class Progress:
+    """How far a run came and what it found, by loader, in a file of JSON: it goes on from there."""
+
+    def __init__(self, path: Path | None, seed: int) -> None:
+        self.path, self.seed = path, seed
+
+    def of(self, loader: str) -> tuple[Tally, int]:
+        """What was found, and the first input that was not tried."""
+        found = self._read().get(self._key(loader))
+        if found is None:
+            return Tally(), 0
+        failures = {int(number): reason for number, reason in found["failures"].items()}
+        most = {name: tuple(found[name]) for name in ("slowest", "largest")}
+        return Tally(found["counts"], failures, **most), found["first"]
+
+    def keep(self, loader: str, tally: Tally, first: int) -> None:
+        """Write down what was found so far."""
+        if self.path is None:
+            return
+        every = self._read() | {self._key(loader): {**asdict(tally), "first": first}}
+        written = self.path.with_name(f"{self.path.name}.new")
+        written.write_text(json.dumps(every), encoding="utf-8")
+        written.replace(self.path)
+
+    def _key(self, loader: str) -> str:
+        return f"{loader}-{self.seed}"
+
+    def _read(self) -> dict[str, Any]:
+        if self.path is None or not self.path.exists():
+            return {}
+        return dict(json.loads(self.path.read_text(encoding="utf-8")))
+
+
 class TooSlow(BaseException):
     """An input took longer than it may. No `Exception`: nobody is to catch it as one."""
 
@@ -81,12 +116,21 @@ def made(loader: str, seed: int, number: int) -> bytes:
     return mutated(loader, rng.choice(corpus), rng)
 
 
-def run(loader: str, count: int, seed: int, bounds: Bounds, folder: Path | None) -> Tally:
-    """Try `count` inputs; those that fail are written to `folder`."""
-    tally, first = Tally(), 0
+def run(
+    loader: str,
+    count: int,
+    seed: int,
+    bounds: Bounds,
+    folder: Path | None,
+    kept: Path | None = None,
+) -> Tally:
+    """Try `count` inputs; those that fail are written to `folder`. Goes on from what is `kept`."""
+    progress = Progress(kept, seed)
+    tally, first = progress.of(loader)
     while first < count:
         stop = min(count, first + BATCH)
         first = _batch(loader, range(first, stop), seed, bounds, tally)
+        progress.keep(loader, tally, first)
     for number, reason in tally.failures.items():
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)

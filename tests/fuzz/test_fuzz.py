@@ -25,7 +25,7 @@ from tests.fuzz import loaders, run
 from tests.fuzz.corpus import HERE, inputs
 from tests.fuzz.loaders import LOADERS, is_right, own_folder
 from tests.fuzz.mutate import mutated
-from tests.fuzz.run import FAILED, REFUSED, RIGHT, Bounds, made, shares
+from tests.fuzz.run import FAILED, REFUSED, RIGHT, Bounds, _batch, made, shares
 
 ROOT = Path(__file__).parents[2]
 SOME = 200
@@ -206,3 +206,28 @@ def test_a_pt2_whose_packed_program_is_corrupt_is_refused(method: int) -> None:
         packed[at] ^= 0xFF
     with own_folder():
         assert not is_right("pt2", bytes(packed))
+
+
+def test_a_run_goes_on_where_it_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.fuzz.run.BATCH", 20)
+    whole = run.run("link", 60, 5, Bounds(), None)
+    kept = tmp_path / "kept.json"
+    assert sum(run.run("link", 40, 5, Bounds(), None, kept).counts.values()) == 40
+    tried: list[int] = []
+    monkeypatch.setattr("tests.fuzz.run._batch", counting(tried))
+    found = run.run("link", 60, 5, Bounds(), None, kept)
+    assert (tried, found.counts, found.failures) == ([40], whole.counts, whole.failures)
+    assert run.run("link", 60, 5, Bounds(), None, kept).counts == whole.counts
+    assert tried == [40]
+
+
+def counting(tried: list[int]) -> Any:
+    """Batches as they are, and where each began."""
+
+    def batch(loader: str, numbers: range, *rest: Any) -> int:
+        tried.append(numbers.start)
+        return _batch(loader, numbers, *rest)
+
+    return batch
