@@ -12,8 +12,9 @@ from pathlib import Path
 
 from app.jobs.protocol import Answer
 
-MOST_BYTES = 4 * 2**20
-"""Of the files of all answers that are kept: decoded they take some fifty times as much."""
+MOST_BYTES = 3 * 2**19
+"""Of the files of all answers that are kept: decoded, and looked at, they take a hundred times as
+much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +56,8 @@ class DecodedAnswers:
             self._kept[path] = Decoded(tuple(answers), entry.st_size, entry.st_mtime_ns)
             while sum(known.size_bytes for known in self._kept.values()) > self.most_bytes:
                 self._kept.popitem(last=False)
+
+    def forget(self) -> None:
+        """Keep nothing: what is asked next is read from its file."""
+        with self._lock:
+            self._kept.clear()

@@ -8,11 +8,15 @@ apart as their visitors leave (`app.widgets.teardown`): little is left to be fou
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import time
+from contextlib import suppress
 
 import panel.io.document as panel_documents
 import param
+
+from app.jobs.pool import running_pool
 
 CALM_S = 5.0
 """From the end of a session: its page has been taken apart by then."""
@@ -24,13 +28,14 @@ class Cleaning:
     """Looks for garbage once nobody has a page, and otherwise seldom."""
 
     def __init__(self) -> None:
-        self.ended = 0
+        self.ended = self.others = 0
         self.last_s = time.monotonic()
         self._due: asyncio.TimerHandle | None = None
 
     def session_ended(self, others: int) -> None:
         """Somebody has left, and so many are there still."""
         self.ended += 1
+        self.others = others
         long_ago = time.monotonic() - self.last_s >= LONG_S
         if self._due is None and (not others or self.ended >= MANY or long_ago):
             self._due = asyncio.get_running_loop().call_later(CALM_S, self.collect)
@@ -38,8 +43,18 @@ class Cleaning:
     def collect(self) -> None:
         """Look now."""
         self._due = None
+        if not self.others and (pool := running_pool()):
+            pool.decoded.forget()
         gc.collect()
+        if not self.others:
+            give_back()
         self.ended, self.last_s = 0, time.monotonic()
+
+
+def give_back() -> None:
+    """Have the C library give memory that is free back to the system, where it is one that can."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 CLEANING = Cleaning()

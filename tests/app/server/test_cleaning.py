@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from types import SimpleNamespace
 
 import panel.io.document as panel_documents
 import pytest
 
+from app.jobs.decoded import DecodedAnswers
 from app.server import cleaning
 from app.server.cleaning import Cleaning
 from app.server.install import install_guards
@@ -29,6 +32,21 @@ def test_it_looks_when_nobody_is_there_or_many_have_left(
     monkeypatch.setattr(cleaning, "CALM_S", 0.0)
     monkeypatch.setattr(cleaning.gc, "collect", lambda: None)
     assert asyncio.run(looked(Cleaning(), others)) == wanted
+
+
+@pytest.mark.parametrize(("others", "kept"), [([1, 0], 0), ([9] * 100, 1)])
+def test_plans_that_were_read_go_once_nobody_is_there(
+    others: list[int], kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that nobody was on any more held 800 MiB."""
+    decoded, entry = DecodedAnswers(), tmp_path / "entry"
+    entry.write_text("a plan", encoding="utf-8")
+    decoded.keep(entry, ())
+    monkeypatch.setattr(cleaning, "CALM_S", 0.0)
+    monkeypatch.setattr(cleaning.gc, "collect", lambda: None)
+    monkeypatch.setattr(cleaning, "running_pool", lambda: SimpleNamespace(decoded=decoded))
+    assert asyncio.run(looked(Cleaning(), others))
+    assert len(decoded._kept) == kept
 
 
 def test_it_looks_after_a_long_time(monkeypatch: pytest.MonkeyPatch) -> None:
