@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
 
-from planners.core.graph import Graph, Operator, Part
+from planners.core.dequantized_whole import dequantized_whole
+from planners.core.graph import Graph, Operator
 from planners.core.units import format_bytes
 
 LISTED = 6
 """Names in a sentence; the rest is a count."""
-DEQ, PRODUCTS = "dequantize", frozenset({"matmul", "linear"})
-WINDOWS = frozenset({"conv1d", "conv2d", "conv3d"})
-FLOAT16, FLOAT32 = 2, 4
 FREE = frozenset(
     "add sub mul div pow rsub neg abs exp log sqrt rsqrt reciprocal square sin cos erf maximum "
     "minimum clamp clamp_min clamp_max remainder floor ceil round sign where masked_fill eq ne lt "
@@ -105,7 +101,7 @@ def caveats(graph: Graph) -> Caveats:
         )
     if graph.state:
         notes.append(_kept(graph))
-    if "onnx" in source and (held := _dequantized(graph)):
+    if "onnx" in source and (held := dequantized_whole(graph)):
         notes.append(_in_floats(held))
     return Caveats(tuple(notes), opaque, uncounted, kinds)
 
@@ -128,45 +124,6 @@ def _in_floats(held: Mapping[str, int]) -> str:
         f"onnxruntime dequantizes whole, in each run, what is read here as it is stored: {named}"
         f"{more}; those bytes are in no plan"
     )
-
-
-def _dequantized(graph: Graph) -> dict[str, int]:
-    """Bytes of the floats that onnxruntime makes of weights before they are read, by the weight."""
-    readers = Counter(
-        part.reads[0] for op in graph.operators for part in op.parts if _is_stored(part, op)
-    )
-    held: dict[str, int] = {}
-    for op in graph.operators:
-        for part in op.parts:
-            if not _is_stored(part, op) or (readers[part.reads[0]] == 1 and _as_stored(part, op)):
-                continue
-            wide = FLOAT16 if graph.tensors[op.outputs[0]].dtype == "float16" else FLOAT32
-            held[part.reads[0]] = prod(part.shape) * wide
-    return held
-
-
-def _as_stored(weight: Part, op: Operator) -> bool:
-    """Whether onnxruntime (1.32, on a CPU) has a kernel for a weight that nothing else reads, so
-    that it makes no floats of it: as the second factor of a product whose first is a quantised map,
-    or is of floats where the weight is a matrix, and as a convolution's between quantised maps.
-
-    Biases go with their weights.
-    """
-    reader = next((part for part in op.parts if weight.name in part.reads), None)
-    if reader is None or reader.kind not in PRODUCTS | WINDOWS:
-        return False
-    place, maps = reader.reads.index(weight.name), [p.name for p in op.parts if p.kind == DEQ]
-    if place == 0:
-        return False
-    if reader.reads[0] in maps:
-        behind = op.parts[op.parts.index(reader) + 1 :]
-        return reader.kind in PRODUCTS or any(part.kind == "quantize" for part in behind)
-    return reader.kind == "matmul" and len(weight.shape) == 2
-
-
-def _is_stored(part: Part, op: Operator) -> bool:
-    """Whether a part makes floats of a weight, within an operator that reads them."""
-    return part.kind == DEQ != op.kind and bool(part.reads) and part.reads[0] in op.parameters
 
 
 def _is_uncounted(op: Operator) -> bool:
