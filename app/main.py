@@ -12,7 +12,7 @@ from bokeh.settings import settings  # noqa: E402
 
 from app.page import template  # noqa: E402
 from app.server.install import install_guards  # noqa: E402
-from planners.core.garbage import settle  # noqa: E402
+from planners.core.gc_pause import settle  # noqa: E402
 
 pn.extension()
 settings.perform_document_validation.set_value(False)  # takes a tenth of the first paint

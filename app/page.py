@@ -43,7 +43,7 @@ from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
 from app.widgets.teardown import take_apart
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 
 # Events of a model that was added later say from a browser all that the model is, once.
 warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)

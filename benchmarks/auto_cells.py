@@ -22,10 +22,10 @@ from multiprocessing import get_context
 from typing import NamedTuple
 
 import planners as sp
-from planners.auto.attempts import FormProblem, Task, attempt
 from planners.auto.forms import forms
+from planners.auto.runs import FormProblem, Task, attempt
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.errors import SpillwayError
-from planners.core.floors import ProblemFloors
 from planners.core.objective import Objective
 from planners.core.registry import planner
 from planners.core.units import format_quantity

@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.audits.conflicts import conflicts
 from planners.audits.readers.pte import read_pte
 from planners.backends.executorch import least_peak_order, pack_memory

@@ -16,7 +16,7 @@ import time
 from math import exp, log
 
 import planners as sp
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.machine import Machine, load_machine, with_scratchpad
 from planners.core.weights import COUNTED, IN_PLACE
 

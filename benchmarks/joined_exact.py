@@ -31,19 +31,19 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import planners as sp
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.objective import Objective
 from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
 from planners.joined.build import BLOCKS_SHARE, SLICES, JoinedBuilder, JoinedProgram
+from planners.joined.evaluator import Judge
 from planners.joined.fused import FusedParts
-from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks
+from planners.joined.segments import Spilled, Stretch, joined_steps
 from planners.joined.streamed import NoRoom, ParameterStream
-from planners.joined.stretches import Spilled, Stretch, joined_steps
 from planners.overlap.search.chain import ChainWay, splits
 from tests.random_modules import random_case
 

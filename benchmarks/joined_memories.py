@@ -16,7 +16,7 @@ from math import exp, log
 from typing import Any
 
 import planners as sp
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.machine import MemoryLevel, load_machine
 from planners.core.objective import Objective
 from planners.core.weights import COUNTED

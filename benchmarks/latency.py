@@ -17,8 +17,8 @@ from math import exp, log
 from typing import Any
 
 import planners as sp
+from planners.core.bounds.floors import floors_of
 from planners.core.errors import BudgetTooSmall
-from planners.core.floors import floors_of
 from planners.core.weights import COUNTED
 
 FEW = (

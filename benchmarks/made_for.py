@@ -24,7 +24,7 @@ from statistics import geometric_mean
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import planners as sp
-from planners.core.floors import latency_floor_s
+from planners.core.bounds.floors import latency_floor_s
 from planners.study.budgets import parse_size
 
 CELLS = Path(__file__).with_name("cells.csv")

@@ -28,9 +28,9 @@ from time import process_time
 from planners.allocation import Lifetime, check_packing, cp_sat, pack
 from planners.allocation.csv_io import read_rows
 from planners.allocation.generate import cut_rectangle, network_like
+from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.problem.instance import reduce
 from planners.allocation.skyline import search as skyline
-from planners.allocation.tightest import pack_tightest
 from planners.core.progress import Clock
 
 FEW_BYTES = 1 << 8  # of capacity, so that few sizes differ

@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from planners.core.on_use import on_use
+from planners.core.lazy_imports import on_use
 
 if TYPE_CHECKING:
     from planners import plots

@@ -169,7 +169,7 @@ def imports(path: Path) -> tuple[Import, ...]:
         for name in _named(node, package)
     ]
     by_text = re.findall(DYNAMIC, path.read_text(encoding="utf-8"))
-    on_use = any(each.name == "planners.core.on_use.on_use" for each in found)
+    on_use = any(each.name == "planners.core.lazy_imports.on_use" for each in found)
     if on_use or relative(path) in BY_TEXT:
         by_text += modules_in_texts(path)
     return (*found, *(Import(name, False) for name in by_text))

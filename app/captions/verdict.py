@@ -7,7 +7,7 @@ from typing import Any
 
 from app.display.displayed_plan import DisplayedPlan
 from planners.audits.shown import is_allocation
-from planners.core.floors import latency_floor_s
+from planners.core.bounds.floors import latency_floor_s
 from planners.core.units import format_bytes
 
 EXACT = 0.005

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Literal
 
 import planners as sp
+from planners.core.axis_break import drawn_bytes
 from planners.core.details.streamed import Ring, StreamedLayer, StreamedParameters
-from planners.core.far_limit import drawn_bytes
 from planners.core.program import Compute, Instruction, Load
 
 Kind = Literal["read", "copy", "kernel"]

@@ -10,7 +10,7 @@ import planners as sp
 from app.display.wire import from_wire
 from app.jobs.protocol import HOMES, Answer, read_line
 from app.jobs.worker import main
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.worker_process import WorkerProcess
 
 

@@ -21,8 +21,8 @@ from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
 from app.model.state import selected_tensors
 from app.model.units import seconds_text
+from planners.core.bounds.floors import latency_floor_s
 from planners.core.colours import STAYS
-from planners.core.floors import latency_floor_s
 from planners.core.units import format_bytes
 from planners.simulator.records.interval_columns import columns_of_intervals
 

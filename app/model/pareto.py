@@ -17,7 +17,7 @@ import planners as sp
 from app.model.machines import ON_MACHINE
 from app.model.options import OVERLAP, STREAMING, apart, series, weights_done
 from app.model.staircase import staircase
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.machine import Machine, with_scratchpad
 from planners.overlap.options import OBJECTIVES as OVERLAP_OBJECTIVES
 from planners.study.fronts import front as undominated

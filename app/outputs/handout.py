@@ -10,7 +10,7 @@ from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
 from app.links.lecture import Item, Lecture
 from app.model.units import seconds_text
-from planners.core.far_limit import drawn_bytes, free_above
+from planners.core.axis_break import drawn_bytes, free_above
 from planners.core.units import format_bytes
 
 WIDE, HIGH, MOST = 680, 150, 400

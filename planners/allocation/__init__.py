@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from planners.core.on_use import on_use
+from planners.core.lazy_imports import on_use
 
 if TYPE_CHECKING:
     from planners.allocation.arena import Block, LinearArena, best_fit_arena

@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from planners.auto.attempts import FormProblem, Task
+from planners.auto.executors import BestPlan, Ended, Here, Lanes
 from planners.auto.forms import Form, forms
-from planners.auto.lanes import BestPlan, Ended, Here, Lanes
 from planners.auto.options import AutoOptions
-from planners.auto.race import Race
+from planners.auto.runs import FormProblem, Task
+from planners.auto.scheduler import Race
 from planners.auto.side_by_side import FormWorker, SideBySide, end, started
 from planners.auto.verdict import Apart, none_of, with_verdict
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.errors import BadInput
-from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.objective import Objective

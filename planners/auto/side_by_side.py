@@ -14,8 +14,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from planners.auto.attempts import FormOutcome, Key, Task
-from planners.auto.lanes import Ended, Here, given_up
+from planners.auto.executors import Ended, Here, given_up
+from planners.auto.runs import FormOutcome, Key, Task
 from planners.auto.worker import (
     Answered,
     Beat,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planners.auto.attempts import FormOutcome
 from planners.auto.forms import AUTO, Form
-from planners.auto.race import Race, Runner
+from planners.auto.runs import FormOutcome
+from planners.auto.scheduler import Race, Runner
 from planners.core.details import BestOfForms, TriedPlanner
 from planners.core.errors import Cancelled, NoPlanFound, SpillwayError, refusal
 from planners.core.plan import Plan

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import IO, Any, NamedTuple
 
-from planners.auto.attempts import FormOutcome, FormProblem, Key, Task, attempt
+from planners.auto.runs import FormOutcome, FormProblem, Key, Task, attempt
 from planners.core.graph import Graph
 from planners.core.processes import NAME
 from planners.core.progress import Progress

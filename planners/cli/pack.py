@@ -79,7 +79,7 @@ def _in_one(items: Sequence[Any], capacity_bytes: int, time_limit: float) -> Fou
 
 
 def _in_least(items: Sequence[Any], time_limit: float, reporter: Reporter) -> Found:
-    from planners.allocation.tightest import pack_tightest
+    from planners.allocation.min_capacity import pack_tightest
 
     found = pack_tightest(items, time_limit_s=time_limit, progress=reporter.progress)
     extent, bound = found.extent_bytes, found.bound_bytes

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from planners.core.floors import ProblemFloors
-from planners.core.late_loads import late_loads_s
+from planners.core.bounds.floors import ProblemFloors
+from planners.core.bounds.late_loads import late_loads_s
 from planners.core.plan import Plan
 from planners.core.weights import IN_PLACE
 

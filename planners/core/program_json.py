@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.loops import (
     MOST_DEEP,
     MOST_INSTRUCTIONS,

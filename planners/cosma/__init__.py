@@ -6,7 +6,7 @@ Minimizing Off-Chip Data Accesses of DNN Accelerators".
 
 from typing import TYPE_CHECKING
 
-from planners.core.on_use import on_use
+from planners.core.lazy_imports import on_use
 
 if TYPE_CHECKING:
     from planners.cosma.planner import plan

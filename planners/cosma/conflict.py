@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.constraints.conflicts import smallest
 from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, WishesConflict

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.core.errors import Cancelled, SpillwayError, refusal
 from planners.core.progress import Clock
 from planners.cosma.ilp.plan import schedule_of_least_peak

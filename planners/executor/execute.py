@@ -18,7 +18,7 @@ from planners.core.access import reduced
 from planners.core.boxes import common, filled, within
 from planners.core.display import Displayed, Fact
 from planners.core.errors import BadInput, InvalidPlan
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.graph import Operator, Tensor
 from planners.core.lookups import SUMS_ROWS, rows_of
 from planners.core.plan import Plan

@@ -12,7 +12,7 @@ import torch
 from planners.core.access import needs
 from planners.core.boxes import within
 from planners.core.errors import BadInput
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.graph import Operator
 from planners.core.plan import Plan
 from planners.core.program import Box, Compute, whole

@@ -6,7 +6,7 @@ ACM Transactions on Embedded Computing Systems 22 (1), 2022.
 
 from typing import TYPE_CHECKING
 
-from planners.core.on_use import on_use
+from planners.core.lazy_imports import on_use
 
 if TYPE_CHECKING:
     from planners.fusion.planner import plan

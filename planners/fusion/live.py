@@ -26,7 +26,7 @@ from planners.fusion.partition.shortest import (
 from planners.fusion.search.bound import forced_bytes
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import MOST_DOWNSETS, MOST_GROUPS, MOST_STEPS
-from planners.fusion.search.offers import Offers
+from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.search.online import SizeTable, online_partition, size_table
 
 GRID = 10  # budgets, evenly in ratio, at which every group gets a bound beforehand

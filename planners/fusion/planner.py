@@ -40,21 +40,21 @@ from typing import Any, TypeAlias
 
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import Wish, broken, parse, require_known
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.details import LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound
-from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.loops import items_of, pieces_of
 from planners.core.machine import Machine
 from planners.core.plan import Plan, Status
 from planners.core.problem import Problem
 from planners.core.program import Program
+from planners.core.program_size import GRACE_S, PIECE_S, for_search, longest_s, unwritten
 from planners.core.progress import Clock, ProgressCallback, TimeOver
 from planners.core.weights import COUNTED
-from planners.core.writing import GRACE_S, PIECE_S, for_search, longest_s, unwritten
 from planners.fusion.baselines.fusers import BASELINES
+from planners.fusion.cost.cached_models import group_model
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.cost.recent import group_model
 from planners.fusion.emit.coarser import PlacedGroup, short_enough, traffic_of
 from planners.fusion.emit.laid import LaidGroup, lay_out
 from planners.fusion.emit.program import emit

@@ -19,16 +19,13 @@ from planners.core.loops import is_longer
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
+from planners.core.program_size import GRACE_S, MOST_WRITTEN
 from planners.core.progress import Clock, now
-from planners.core.writing import GRACE_S, MOST_WRITTEN
-from planners.joined.consecutive import consecutive
+from planners.joined.concatenate import consecutive
 from planners.joined.fused import FusedPart, FusedParts
 from planners.joined.in_place import read_in_place
-from planners.joined.part import part_of, reordered
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
-from planners.joined.spilled import SpilledParts, SpilledWays
-from planners.joined.streamed import NoRoom, ParameterStream
-from planners.joined.stretches import (
+from planners.joined.segments import (
     EACH_S,
     JUDGED_S,
     MOST_OPERATORS,
@@ -39,6 +36,9 @@ from planners.joined.stretches import (
     stretches,
     written_s,
 )
+from planners.joined.spilled import SpilledParts, SpilledWays
+from planners.joined.streamed import NoRoom, ParameterStream
+from planners.joined.subgraph import part_of, reordered
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
 from planners.simulator.spread import by_directions

@@ -20,16 +20,16 @@ from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
+from planners.core.program_size import GRACE_S
 from planners.core.progress import Clock, now
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
-from planners.core.writing import GRACE_S
-from planners.joined.again import ChainAgain, chains, of_originals, with_copies
-from planners.joined.alike import PartLook, PartNames, look_of, renamed
-from planners.joined.boxes import Grid, OperatorBoxes
-from planners.joined.consecutive import consecutive
-from planners.joined.part import part_of
-from planners.joined.stretches import Stretch, found_s, known_s, written_s
+from planners.joined.concatenate import consecutive
+from planners.joined.isomorphic import PartLook, PartNames, look_of, renamed
+from planners.joined.recompute import ChainAgain, chains, of_originals, with_copies
+from planners.joined.segments import Stretch, found_s, known_s, written_s
+from planners.joined.subgraph import part_of
+from planners.joined.tiled_operator import Grid, OperatorBoxes
 from planners.joined.wishes import of_part
 from planners.simulator.simulate import simulate
 

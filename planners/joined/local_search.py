@@ -21,8 +21,8 @@ from planners.core.progress import now
 from planners.core.tables.making import table_of
 from planners.core.tables.table import COMPUTE
 from planners.joined.build import JoinedBuilder
-from planners.joined.judge import Judge, Judged
-from planners.joined.stretches import KEPT, SPILLED, How, Stretch, counted, joined_steps, known_s
+from planners.joined.evaluator import Judge, Judged
+from planners.joined.segments import KEPT, SPILLED, How, Stretch, counted, joined_steps, known_s
 from planners.overlap.search.chain import ChainWay
 from planners.simulator.records.interval_columns import columns_of_intervals
 

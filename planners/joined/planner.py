@@ -22,8 +22,9 @@ The whole method, in the order in which it decides:
    goes there (`behind`).
 
 What it claims: bytes are bounded by the compulsory ones, seconds and joules by the floor of the
-problem (`planners.core.floors`) and by loads that come late (`planners.core.late_loads`), whatever
-the method. Between these and the plan nothing is proven.
+problem (`planners.core.bounds.floors`) and by loads that come late
+(`planners.core.bounds.late_loads`), whatever the method. Between these and the plan nothing is
+proven.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from typing import Any
 
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import parse, require_known
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.details import BestOfForms
 from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError, refusal
-from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.objective import Objective
@@ -48,13 +49,13 @@ from planners.core.registry import planner as find_planner
 from planners.core.services import BEST_OF_PLANNERS
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, IN_PLACE, instead_of
-from planners.joined.begin import OtherPlan, begun
-from planners.joined.behind import with_slower
 from planners.joined.build import JoinedBuilder
-from planners.joined.judge import Judge, Judged
+from planners.joined.evaluator import Judge, Judged
 from planners.joined.local_search import LocalSearch
-from planners.joined.one_element import one_element
+from planners.joined.minimum_working_set import one_element
 from planners.joined.options import JoinedOptions
+from planners.joined.slow_memory.planner import with_slower
+from planners.joined.warm_start import OtherPlan, begun
 from planners.joined.wishes import KNOWN, unmet
 from planners.simulator.simulate import simulate
 

@@ -34,10 +34,10 @@ from planners.core.progress import Clock
 from planners.core.registry import COSMA
 from planners.core.registry import planner as find_planner
 from planners.core.weights import COUNTED
-from planners.joined.alike import PartLook, PartNames, look_of, renamed
-from planners.joined.part import part_of
+from planners.joined.isomorphic import PartLook, PartNames, look_of, renamed
 from planners.joined.pool import RoomyBlocks
-from planners.joined.stretches import KEPT, SLOWER, SPILLED, Spilled, Stretch, counted, without_way
+from planners.joined.segments import KEPT, SLOWER, SPILLED, Spilled, Stretch, counted, without_way
+from planners.joined.subgraph import part_of
 from planners.joined.wishes import of_part
 
 LEAST_S = 0.1

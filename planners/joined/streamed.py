@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from planners.core.access import share_of_macs
 from planners.core.boxes import common
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.graph import Graph, Operator
 from planners.core.loops import LoopedInstructions, expanded, first_step, items_of
 from planners.core.machine import Machine
@@ -41,8 +41,8 @@ from planners.core.program import (
     Repeat,
     piece_bytes,
 )
-from planners.joined.consecutive import POOL
-from planners.joined.occupied import Occupied, occupied
+from planners.joined.concatenate import POOL
+from planners.joined.free_intervals import Occupied, occupied
 from planners.joined.pool import (
     channel_axis,
     channels_box,

@@ -6,7 +6,7 @@ MLSys 2024.
 
 from typing import TYPE_CHECKING
 
-from planners.core.on_use import on_use
+from planners.core.lazy_imports import on_use
 
 if TYPE_CHECKING:
     from planners.overlap.planner import plan

@@ -36,9 +36,9 @@ from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.problem import Problem
+from planners.core.program_size import most_in_time, refuse_too_long
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import LEFT_OUT
-from planners.core.writing import most_in_time, refuse_too_long
 from planners.overlap.cost.work import work
 from planners.overlap.emit.count import effort, instructions, operands
 from planners.overlap.emit.program import emit

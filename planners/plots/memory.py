@@ -8,9 +8,9 @@ from typing import Any
 import holoviews as hv
 import numpy as np
 
+from planners.core.axis_break import above_peak, drawn_bytes, free_above
 from planners.core.colours import BLUE, STAYS, stay_of
 from planners.core.errors import BadInput
-from planners.core.far_limit import above_peak, drawn_bytes, free_above
 from planners.core.plan import Plan
 from planners.core.units import format_bytes
 from planners.plots.style import (

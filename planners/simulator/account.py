@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from planners.core.access import reduced
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.graph import Graph
 from planners.core.plan import Claims
 from planners.core.program import (

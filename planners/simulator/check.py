@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from planners.core.boxes import volume
+from planners.core.caches import IdentityCache
 from planners.core.display import Displayed, Fact
 from planners.core.errors import InvalidPlan
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.graph import Graph
-from planners.core.last import Last
 from planners.core.loops import MOST_INSTRUCTIONS, cannot_change, held, is_longer
 from planners.core.machine import Machine
 from planners.core.plan import Plan
@@ -70,8 +70,8 @@ class CheckReport(Displayed):
         ]
 
 
-_last = Last[CheckReport]()
-_figures = Last[CheckReport](most=16)
+_last = IdentityCache[CheckReport]()
+_figures = IdentityCache[CheckReport](size=16)
 """The same without residencies, which take much room where there are many."""
 
 
@@ -171,7 +171,7 @@ def figures(
 def known_figures(graph: Graph, program: Program) -> CheckReport | None:
     """What a replay of this very program found, if it was one of the last, on whatever machine;
     without residencies."""
-    known = _figures.of(program)
+    known = _figures.entry(program)
     return known[1] if known is not None and known[0][0] is graph else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.graph import Graph
 from planners.core.program import (
     AddressSpace,

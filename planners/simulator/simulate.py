@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from planners.core.display import Displayed, Fact
 from planners.core.engines import spreads
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan

@@ -15,17 +15,17 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from planners.core.bounds.floors import latency_floor_s
 from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound, SpillwayError
-from planners.core.floors import latency_floor_s
-from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
-from planners.core.kept_plans import keep_in, make_folder
 from planners.core.machine import Machine, load_machine
 from planners.core.plan import Plan
+from planners.core.plan_cache import keep_in, make_folder
 from planners.core.processes import alone
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
 from planners.core.units import parse_size
+from planners.core.watchdog import TimeUp, give_up_after
 from planners.core.weights import COUNTED, asked_weights, weights_of
 from planners.simulator.claimed import check
 from planners.simulator.simulate import traced

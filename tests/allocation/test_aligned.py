@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from planners.allocation import Lifetime, check_packing, pack
 from planners.allocation.aligned import aligned_load, by_themselves, unit_of
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.core.errors import BadInput, InvalidPlan
 from tests.cases import cases
 

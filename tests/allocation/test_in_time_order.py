@@ -11,10 +11,10 @@ from planners.allocation.aligned import aligned_load, rounded_parts
 from planners.allocation.check import check_packing
 from planners.allocation.heuristics import MOST_PAIRS, can_pair, pairs_at_once
 from planners.allocation.in_time_order import FreeList, in_time_order
+from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.portfolio import pack
 from planners.allocation.problem.instance import reduce
 from planners.allocation.problem.model import Lifetime, load_lower_bound
-from planners.allocation.tightest import pack_tightest
 from planners.core.progress import Clock
 from tests.cases import cases
 

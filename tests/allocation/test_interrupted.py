@@ -12,8 +12,8 @@ import pytest
 
 from planners.allocation import Lifetime, check_packing, pack, read_lifetimes, write_offsets
 from planners.allocation.banks.model import Bank, BankProblem
+from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.problem.model import Gap
-from planners.allocation.tightest import pack_tightest
 from planners.audits.readers.reading import read_plan
 from planners.audits.verdict.audit import audit_plan
 from planners.core.errors import BadInput, InvalidPlan

@@ -22,10 +22,10 @@ from planners.allocation import (
 )
 from planners.allocation.generate import cut_rectangle, network_like
 from planners.allocation.in_time_order import extent_of, in_time_order
+from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.skyline import search as skyline
 from planners.allocation.skyline.search import SkylineSearch, Strategy
-from planners.allocation.tightest import pack_tightest
 from planners.core.errors import BadInput, InvalidPlan
 from planners.core.progress import Clock, Progress
 from tests.cases import cases

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import planners as sp
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.audits.foreign import ForeignPlan
 from planners.audits.readers.tflm import read_tflm
 from planners.audits.verdict.audit import audit_plan

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.shown import as_plan
 

@@ -10,11 +10,11 @@ import pytest
 
 import planners as sp
 from planners.auto import planner as auto
-from planners.auto.attempts import bound_of
 from planners.auto.forms import Form, forms
 from planners.auto.options import OBJECTIVES
+from planners.auto.runs import bound_of
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.details import BestOfForms
-from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine
 from planners.core.objective import UNITS, Objective
 from planners.core.registry import planner

@@ -14,9 +14,9 @@ import pytest
 
 import planners as sp
 from planners.auto import planner as auto
-from planners.auto.attempts import FormProblem, Task
+from planners.auto.executors import BestPlan, Ended, Here
 from planners.auto.forms import Form
-from planners.auto.lanes import BestPlan, Ended, Here
+from planners.auto.runs import FormProblem, Task
 from planners.auto.side_by_side import SideBySide, end, started
 from planners.core.details import TriedPlanner
 from planners.core.processes import NAME, alone, cores, processes

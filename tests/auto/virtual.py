@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planners.auto.attempts import FormOutcome, Task
+from planners.auto.executors import Ended, given_up
 from planners.auto.forms import Form
-from planners.auto.lanes import Ended, given_up
 from planners.auto.planner import Referee
-from planners.auto.race import Race
-from planners.core.floors import ProblemFloors
+from planners.auto.runs import FormOutcome, Task
+from planners.auto.scheduler import Race
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.machine import load_machine
 from planners.core.objective import Objective
 from tests.random_graphs import random_graph

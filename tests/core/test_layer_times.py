@@ -11,9 +11,9 @@ from torch import nn
 
 import planners as sp
 from app.outputs.scripts import plan_as_python
+from planners.core.bounds.floors import latency_floor_s
 from planners.core.compute_seconds import ComputeSeconds
 from planners.core.errors import BadInput
-from planners.core.floors import latency_floor_s
 from planners.core.layer_times import with_times
 from planners.simulator.timing import schedule
 from tests.cases import cases

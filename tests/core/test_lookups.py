@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 import planners as sp
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.lookups import with_rows_read
 from tests.importers.lookup_modules import LooksUp, moved_bytes
 from tests.importers.tflite_models import TfliteWriter

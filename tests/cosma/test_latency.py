@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.core.giving_up import TimeUp
+from planners.core.watchdog import TimeUp
 from planners.cosma.latency.bound import ScheduleSeconds, any_order_bound_s, order_bound_s
 from planners.cosma.latency.variants import Fastest
 from planners.cosma.model.problem import ScheduleProblem

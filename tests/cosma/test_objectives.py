@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import planners as sp
 from planners.allocation import Lifetime, check_packing, load_lower_bound
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.core.errors import SpillwayError
 from planners.core.program import Store
 from planners.core.progress import Clock

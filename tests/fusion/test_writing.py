@@ -60,7 +60,7 @@ def test_a_long_program_is_written_in_coarser_tiles(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_program_that_nothing_makes_short_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 100)
+    monkeypatch.setattr("planners.core.program_size.MOST_WRITTEN", 100)
     with pytest.raises(
         sp.NoPlanFound, match=r"about \d.* instructions, more than the 100 .*channel_tile"
     ):
@@ -92,8 +92,8 @@ def test_a_baseline_ends_with_its_time() -> None:
 def test_a_program_that_takes_too_long_to_write_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("planners.core.writing.LEAST_WRITTEN_S", 0.0)
-    monkeypatch.setattr("planners.core.writing.GRACE_S", -1.0)
+    monkeypatch.setattr("planners.core.program_size.LEAST_WRITTEN_S", 0.0)
+    monkeypatch.setattr("planners.core.program_size.GRACE_S", -1.0)
     with pytest.raises(ProgramTooLong, match=r"more than 0 s to write.*longer time limit"):
         sp.plan(sp.load("mobilenet_v2"), "fusion", "64KiB", time_limit=0.3)
 

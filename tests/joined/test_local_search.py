@@ -8,12 +8,12 @@ from random import Random
 import pytest
 
 import planners as sp
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.objective import Objective
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
-from planners.joined.judge import Judge, Judged
+from planners.joined.evaluator import Judge, Judged
 from planners.joined.local_search import LocalSearch
 from planners.joined.options import JoinedOptions
 from tests.joined.networks import graph_of

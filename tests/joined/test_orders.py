@@ -8,14 +8,14 @@ import pytest
 import torch
 
 import planners as sp
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.objective import Objective
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
-from planners.joined.judge import Judge
+from planners.joined.evaluator import Judge
 from planners.joined.options import JoinedOptions
-from planners.joined.part import reordered
+from planners.joined.subgraph import reordered
 from planners.overlap.order.orders import all_distances, footprints
 from planners.overlap.search.chain import cuts
 from tests.cases import cases

@@ -10,19 +10,19 @@ import torch
 from torch import nn
 
 import planners as sp
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.errors import NoPlanFound
-from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.objective import Objective
 from planners.core.program import Compute, Load
 from planners.core.progress import Clock
 from planners.core.weights import weights_of
 from planners.joined.build import MOST_SLICES, SLICES, JoinedBuilder
+from planners.joined.evaluator import Judge
 from planners.joined.fused import OBJECTIVE, FusedParts
-from planners.joined.judge import Judge
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks, least_slice_bytes
-from planners.joined.stretches import every
+from planners.joined.segments import every
 from tests.cases import cases
 from tests.joined.networks import Again, Crossed, Shared, graph_of, narrowing
 from tests.random_modules import random_case
@@ -119,7 +119,7 @@ def test_wide_maps_fused_and_heavy_parameters_streamed(
     budget: int, how: str, by_traffic: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first maps are larger than the memory; what follows runs in the pool wherever it fits."""
-    monkeypatch.setattr("planners.joined.stretches.SLOWER", 50.0)
+    monkeypatch.setattr("planners.joined.segments.SLOWER", 50.0)
     module, inputs = narrowing(side=64)
     graph = sp.from_torch(module, inputs)
     plan = sp.plan(graph, "joined", budget, **AT_ONCE)

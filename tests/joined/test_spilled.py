@@ -17,10 +17,10 @@ from planners.core.plan import Claims, Plan
 from planners.core.program import Compute, Load, Program
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
-from planners.joined.consecutive import consecutive
+from planners.joined.concatenate import consecutive
+from planners.joined.segments import KEPT, MOST_OPERATORS, SPILLED, Spilled, every, stretches
 from planners.joined.spilled import ROOM, SpilledParts, with_rooms
 from planners.joined.streamed import NoRoom, ParameterStream
-from planners.joined.stretches import KEPT, MOST_OPERATORS, SPILLED, Spilled, every, stretches
 from planners.simulator.account import account
 from tests.cases import cases
 from tests.joined.networks import Shared, narrowing
@@ -226,7 +226,7 @@ def test_small_networks_try_spills_everywhere_or_where_whole_tensors_do_not_fit(
         blocks = builder.blocks(budget // 16, 0.5)
         sequences = every(blocks, builder.spilled.hows)
         assert any(s.spilled for found in sequences for s in found)
-        monkeypatch.setattr("planners.joined.stretches.MOST_SEQUENCES", len(sequences) - 1)
+        monkeypatch.setattr("planners.joined.segments.MOST_SEQUENCES", len(sequences) - 1)
         fewer = every(blocks, builder.spilled.hows)
         monkeypatch.undo()
         assert len(fewer) < len(sequences)

@@ -15,11 +15,11 @@ from planners.core.loops import items_of
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.program import Box, Load, Piece, Program, Repeat
 from planners.core.progress import Clock
-from planners.joined.consecutive import consecutive
-from planners.joined.part import part_of
+from planners.joined.concatenate import consecutive
 from planners.joined.pool import RoomyBlocks, emitted
+from planners.joined.segments import stretches
 from planners.joined.streamed import NEVER, LastReads, NoRoom, ParameterStream, Wanted
-from planners.joined.stretches import stretches
+from planners.joined.subgraph import part_of
 from planners.simulator.check import replay
 from tests.cases import cases
 from tests.joined.networks import graph_of

@@ -30,7 +30,7 @@ def test_instructions_are_known_before_they_are_written(
 def test_a_long_program_is_written_in_rows_where_these_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = sp.load("mcunet_in0")
     fine = sp.plan(graph, "overlap", "MP")
-    monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 5000)
+    monkeypatch.setattr("planners.core.program_size.MOST_WRITTEN", 5000)
     coarse = sp.plan(graph, "overlap", "MP")
     assert sum(1 for _ in coarse.program.instructions) < 5000
     assert sum(1 for _ in fine.program.instructions) > 5000
@@ -49,7 +49,7 @@ def test_the_least_memory_in_rows_where_segments_are_more_than_are_written(
 ) -> None:
     """Products of tokens with channels last name each of their inputs for each of their outputs."""
     graph = sp.from_torch(few_blocks("convnext"), torch.ones(1, 3, 32, 32))
-    monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 5000)
+    monkeypatch.setattr("planners.core.program_size.MOST_WRITTEN", 5000)
     in_rows(graph, sp.plan(graph, "overlap", "MP", objective="ram", time_limit=600), 2)
 
 
@@ -74,7 +74,7 @@ def _by_pixel(runs: tuple[KernelRun, ...]) -> tuple[KernelRun, ...]:
 
 
 def test_a_program_that_nothing_makes_short_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 100)
+    monkeypatch.setattr("planners.core.program_size.MOST_WRITTEN", 100)
     words = r"about \d.* instructions, more than the 100 .*latency"
     with pytest.raises(sp.NoPlanFound, match=words):
         sp.plan(sp.load("mcunet_in0"), "overlap", "MR", objective="ram")

@@ -9,8 +9,8 @@ from app.display.banks import banks_of, several
 from app.display.displayed_plan import DisplayedPlan
 from app.kinds.map_rows import MapRows, Row
 from app.kinds.registry import kind_of
+from planners.core.axis_break import drawn_bytes, free_above
 from planners.core.colours import BLUE, STAYS, VERMILLION
-from planners.core.far_limit import drawn_bytes, free_above
 from planners.core.svg import (
     LEFT,
     RIGHT,

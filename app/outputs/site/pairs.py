@@ -9,7 +9,7 @@ from typing import Any
 from app.display.compare import KINDS, differences, totals
 from app.display.displayed_plan import DisplayedPlan
 from app.model.units import joules_text, seconds_text
-from planners.core.far_limit import drawn_bytes
+from planners.core.axis_break import drawn_bytes
 from planners.core.units import format_bytes
 
 TEXTS = {"B": format_bytes, "s": seconds_text, "J": joules_text}

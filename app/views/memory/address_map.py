@@ -35,13 +35,13 @@ from app.views.memory.stream_bands import StreamBands
 from app.views.memory.wish_marks import MapWishes
 from app.views.time.group_bands import GroupBands, step_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
-from app.widgets.far_limit import FarLimit
+from app.widgets.axis_break import FarLimit
 from app.widgets.frames import filled_there
 from app.widgets.glyphs import describe, put, tappable, tell
 from app.widgets.palette import Theme, cursor_band, dress
 from app.widgets.viewport import WhenStill, sight_of
+from planners.core.axis_break import drawn_bytes, free_above
 from planners.core.colours import DARK_INK, YELLOW
-from planners.core.far_limit import drawn_bytes, free_above
 
 FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
 GROUPS = 0.935, 0.995  # where the names of fused groups are, in shares of the frame

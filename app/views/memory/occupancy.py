@@ -22,13 +22,13 @@ from app.display.banks import held_in, room_in
 from app.display.displayed_plan import DisplayedPlan
 from app.views.memory.address_map import limit_bytes
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, FORMAT_SECONDS, FORMAT_STEPS, KIB_TICKS
-from app.widgets.far_limit import FarLimit
+from app.widgets.axis_break import FarLimit
 from app.widgets.glyphs import describe, put, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
 from app.widgets.viewport import WhenStill
+from planners.core.axis_break import above_peak, drawn_bytes
 from planners.core.colours import BLUE, PLAIN, SKY, VERMILLION
-from planners.core.far_limit import above_peak, drawn_bytes
 from planners.core.units import format_bytes
 
 MOST = 600  # bars in sight: more are thinner than a pixel

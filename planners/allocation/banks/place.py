@@ -21,10 +21,10 @@ from typing import Any
 
 from planners.allocation.banks.assignment import Assigned, Assignment
 from planners.allocation.banks.model import Bank, Banked, BankPlaces, BankProblem
+from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.portfolio import pack
 from planners.allocation.problem.instance import split_in_time
 from planners.allocation.problem.model import Lifetime, live_peak
-from planners.allocation.tightest import pack_tightest
 from planners.core.errors import BadInput
 from planners.core.progress import Clock
 

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.overlapping.exact import pack_overlapping
 from planners.allocation.overlapping.model import PoolBlock, PoolProblem
-from planners.allocation.tightest import pack_tightest
 from planners.audits.cure.kernels import distance, in_place
 from planners.audits.foreign import ForeignTensor
 from planners.audits.readers.tflm import ALIGNMENT

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planners.allocation.tightest import Tightest, pack_tightest
+from planners.allocation.min_capacity import Tightest, pack_tightest
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.verdict.judge import MemoryAudit
 from planners.catalogue.loading import load
 from planners.core.element_types import NATIVE
 from planners.core.errors import BadInput, SpillwayError
-from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
 from planners.core.machine import load_machine
 from planners.core.progress import Clock
 from planners.core.registry import OVERLAP, planner
 from planners.core.services import LEAST_PEAK
+from planners.core.watchdog import TimeUp, give_up_after
 
 ORDER_SHARE, PACK_SHARE, OVERLAP_SHARE = 0.3, 0.3, 0.45
 """Of the time left."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planners.allocation.aligned import unit_of
+from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.portfolio import pack
 from planners.allocation.problem.model import Lifetime, held_over_time, live_peak
-from planners.allocation.tightest import pack_tightest
 from planners.audits.conflicts import Conflict, conflicts
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.verdict.buffers import pack_buffers

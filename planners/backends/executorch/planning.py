@@ -14,8 +14,8 @@ from typing import Any
 
 from planners.allocation.banks.model import Bank, Banked, BankPlaces, BankProblem
 from planners.allocation.banks.place import place_in_banks
+from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.problem.model import Lifetime
-from planners.allocation.tightest import pack_tightest
 from planners.core.errors import BadInput
 from planners.core.integers import rounded_up
 

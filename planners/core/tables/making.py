@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from planners.core.last import Last
+from planners.core.caches import IdentityCache
 from planners.core.loops import (
     MOST_INSTRUCTIONS,
     cannot_change,
@@ -56,7 +56,7 @@ AT_ONCE = 200_000
 
 _UNPLACED = Region("", None, 0)
 
-_last = Last[Table]()
+_last = IdentityCache[Table]()
 
 
 def table_of(program: Program) -> Table | None:

@@ -14,8 +14,8 @@ from functools import cached_property
 from itertools import accumulate
 from operator import add
 
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.engines import spreads
-from planners.core.floors import ProblemFloors
 from planners.core.machine import Machine
 from planners.core.program import AddressSpace
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT

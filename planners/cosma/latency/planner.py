@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from planners.allocation import load_lower_bound
+from planners.core.caches import RecentObjects
 from planners.core.details import LatencyClaim
 from planners.core.engines import spreads
 from planners.core.errors import BudgetTooSmall
 from planners.core.machine import Machine
 from planners.core.program import Program
 from planners.core.progress import Clock
-from planners.core.recent import Recent
 from planners.cosma.latency.bound import ScheduleSeconds, any_order_bound_s, order_bound_s
 from planners.cosma.latency.exact import least_makespan
 from planners.cosma.latency.shifted import Placement
@@ -145,7 +145,7 @@ class KnownVariants:
                     yield ordered, solution.offsets
 
 
-_recent = Recent[KnownVariants](2)
+_recent = RecentObjects[KnownVariants](2)
 
 
 def _known_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.core.errors import refusal
 from planners.core.progress import Clock
 from planners.cosma.baselines.offline import replace_offline

@@ -17,8 +17,8 @@ from planners.core.masks import bits, positions
 from planners.fusion.cost.boundary import Crossing
 from planners.fusion.partition.cost_model import Traits
 from planners.fusion.partition.lattice import Dag
-from planners.fusion.tile.advance import candidates, least_buffer
 from planners.fusion.tile.axes import channels_of
+from planners.fusion.tile.channel_streaming import candidates, least_buffer
 from planners.fusion.tile.cuts import wider
 from planners.fusion.tile.passes import channel_row, pass_ways, sum_row
 from planners.fusion.tile.rows import OperatorRows, RowTables

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from planners.core.program_size import MOST_WRITTEN, most_in_time, refuse_too_long
 from planners.core.progress import Clock
-from planners.core.writing import MOST_WRITTEN, most_in_time, refuse_too_long
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger, GroupLayout

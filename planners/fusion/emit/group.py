@@ -33,8 +33,8 @@ from planners.core.program import (
 from planners.core.progress import TimeOver
 from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.residents import PiecesInOrder, Residents, home
-from planners.fusion.tile.advance import AdvancingUnit
 from planners.fusion.tile.axes import Axes, box_of, rows_in, rows_of
+from planners.fusion.tile.channel_streaming import AdvancingUnit
 from planners.fusion.tile.cuts import channel_breaks, in_order, parameter_boxes
 from planners.fusion.tile.passes import input_channels, pass_ranges, stretches
 from planners.fusion.tile.rows import OperatorRows

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from planners.core.graph import Graph
-from planners.fusion.tile.advance import AdvancingUnit, units
 from planners.fusion.tile.axes import channels_of, columns_of
+from planners.fusion.tile.channel_streaming import AdvancingUnit, units
 from planners.fusion.tile.passes import channel_row, input_channels, pass_ranges, sum_row
 from planners.fusion.tile.rows import OperatorRows
 from planners.fusion.tile.strips import WHOLE, Flow, Group, bands, flow

@@ -16,9 +16,9 @@ from planners.core.errors import BudgetTooSmall, NoPlanFound
 from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.plan import Plan
+from planners.core.program_size import EACH_S, OPERATOR_S, most_in_time
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
-from planners.core.writing import EACH_S, OPERATOR_S, most_in_time
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import PlacedGroup, count_of, shortened, traffic_of
 from planners.fusion.emit.laid import LaidGroup, lay_out
@@ -32,7 +32,7 @@ from planners.fusion.partition.lattice import count_downsets, downsets_of
 from planners.fusion.partition.shortest import NEVER, Lattice, lattice
 from planners.fusion.search.bound import forced_bytes
 from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, best_partition, find_groups
-from planners.fusion.search.offers import Offers
+from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.tile.cuts import parameter_bytes
 
 # Of the time that is left: for groups alone, for finding all, over all downsets, along one order.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
 from planners.fusion.latency.ways import TimedWay, TimedWays

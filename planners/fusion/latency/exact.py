@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.engines import moves
-from planners.core.floors import ProblemFloors
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
+from planners.core.bounds.late_loads import late_loads_s
 from planners.core.graph import Graph
-from planners.core.late_loads import late_loads_s
 from planners.core.machine import with_scratchpad
+from planners.core.program_size import GRACE_S, is_too_slow, refuse_too_slow
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
-from planners.core.writing import GRACE_S, is_too_slow, refuse_too_slow
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from planners.core.caches import RecentObjects
 from planners.core.graph import Graph
 from planners.core.loops import held
 from planners.core.machine import Machine
 from planners.core.program import Program
-from planners.core.recent import Recent
-from planners.core.writing import EACH_S
+from planners.core.program_size import EACH_S
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger, GroupLayout
@@ -144,7 +144,7 @@ class KnownGroups:
     best: TimedGroups | None = None
 
 
-_recent = Recent[KnownGroups](6)
+_recent = RecentObjects[KnownGroups](6)
 
 
 def known_groups(model: GroupModel, budget_bytes: int, double_buffer: bool) -> KnownGroups:

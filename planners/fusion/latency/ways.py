@@ -18,7 +18,7 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.layout import Arranger
-from planners.fusion.latency.pace import GroupPace, GroupPacer, GroupWork
+from planners.fusion.latency.group_time import GroupPace, GroupPacer, GroupWork
 from planners.fusion.tile.axes import Counts
 from planners.fusion.tile.strips import Group
 from planners.fusion.tile.ways import GroupPlan, GroupWays, made

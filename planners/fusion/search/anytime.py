@@ -16,7 +16,7 @@ import numpy as np
 from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.cost.growing import Growing
+from planners.fusion.cost.incremental_bounds import Growing
 from planners.fusion.cost.refills import least_in_a_group
 from planners.fusion.partition.cost_model import least_traffic
 from planners.fusion.partition.lattice import (
@@ -31,7 +31,7 @@ from planners.fusion.partition.shortest import NEVER, cheapest_through, lattice
 from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.bounded import Bounded, Dominance, Grower
 from planners.fusion.search.candidates import Candidates
-from planners.fusion.search.offers import Offers
+from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.search.set_partition import PartitionFound
 
 # Of the time that is left: for the runs of one order, and for growing all groups.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planners.core.access import detailed
+from planners.core.bytes_accessed import touched_bytes
 from planners.core.graph import Graph, Operator
-from planners.core.touched import touched_bytes
 from planners.fusion.cost.boundary import least_read_bytes
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.tile.cuts import parameter_bytes

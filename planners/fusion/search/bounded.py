@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from planners.core.masks import bits
 from planners.core.progress import Clock
-from planners.fusion.cost.growing import GroupLayer, Growing, masks, words
+from planners.fusion.cost.incremental_bounds import GroupLayer, Growing, masks, words
 from planners.fusion.partition.shortest import NEVER, Bytes
 from planners.fusion.tile.axes import Counts
 

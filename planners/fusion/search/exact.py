@@ -18,7 +18,7 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.cost.growing import one_batch
+from planners.fusion.cost.incremental_bounds import one_batch
 from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import (
     GroupCosts,
@@ -42,9 +42,9 @@ from planners.fusion.search.anytime import Anytime
 from planners.fusion.search.bound import compulsory_bytes, forced_bytes
 from planners.fusion.search.bounded import ALL_RULES, Dominance
 from planners.fusion.search.candidates import Candidates
-from planners.fusion.search.offers import Offers
+from planners.fusion.search.column_generation import wide_cover
+from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.search.set_partition import PartitionFound
-from planners.fusion.search.wide import wide_cover
 
 # Groups, downsets and steps between them that are held at most, for memory's sake.
 MOST_GROUPS = 300_000

@@ -24,7 +24,7 @@ from planners.fusion.partition.lattice import Dag
 from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import MOST_GROUPS, solve
-from planners.fusion.search.offers import Offers
+from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.tile.cuts import parameter_bytes
 from planners.fusion.tile.ways import Steps
 

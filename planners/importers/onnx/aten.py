@@ -16,7 +16,7 @@ from planners.importers.onnx import layers
 from planners.importers.onnx.contributed import BY_NAME, standard_form
 from planners.importers.onnx.fused import fused
 from planners.importers.onnx.node import OnnxNode
-from planners.importers.torch.said import BEFORE, Aten, Said, element, unary
+from planners.importers.torch.aten_calls import BEFORE, Aten, Said, element, unary
 
 
 def aten(node: OnnxNode) -> Said:

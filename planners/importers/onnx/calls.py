@@ -10,7 +10,7 @@ from planners.importers.onnx.aten import aten
 from planners.importers.onnx.file import OnnxFile, label
 from planners.importers.onnx.node import OnnxNode
 from planners.importers.onnx.values import Values
-from planners.importers.torch.said import Aten, Calls, CallWriter
+from planners.importers.torch.aten_calls import Aten, Calls, CallWriter
 
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 _SCOPES = "pkg.torch.onnx.name_scopes"

@@ -12,7 +12,7 @@ import onnx
 from planners.core.element_types import ONNX_TYPES
 from planners.core.errors import BadInput
 from planners.importers.onnx.file import OnnxFile
-from planners.importers.torch.said import NodeValue
+from planners.importers.torch.aten_calls import NodeValue
 
 LARGEST_INPUT = 2**28
 """Elements of an input beyond which its shape is taken for a slip."""

@@ -7,8 +7,8 @@ from math import prod
 
 from planners.importers.onnx.fused import Fused
 from planners.importers.onnx.node import OnnxNode
+from planners.importers.torch.aten_calls import BEFORE, Aten, Said
 from planners.importers.torch.ops import lowest
-from planners.importers.torch.said import BEFORE, Aten, Said
 
 
 def _window(

@@ -11,7 +11,7 @@ import onnx
 from planners.importers.onnx.fold import Array
 from planners.importers.onnx.rules import Known
 from planners.importers.onnx.values import Values
-from planners.importers.torch.said import Shape
+from planners.importers.torch.aten_calls import Shape
 
 
 @dataclass(frozen=True)

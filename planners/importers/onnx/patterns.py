@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from planners.core.graph import Tensor
 from planners.importers.passes import Call
-from planners.importers.torch.said import Calls
+from planners.importers.torch.aten_calls import Calls
 
 Made: TypeAlias = "tuple[Call, tuple[str, ...]] | None"
 """The call to put in the place of the last, and the names of those that it takes in."""

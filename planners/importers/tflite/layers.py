@@ -11,8 +11,8 @@ from math import prod
 import tflite
 
 from planners.importers.tflite.values import TfliteNode, turned
+from planners.importers.torch.aten_calls import BEFORE, Aten, Said, Shape
 from planners.importers.torch.ops import lowest
-from planners.importers.torch.said import BEFORE, Aten, Said, Shape
 
 RECURRENT = (
     "UNIDIRECTIONAL_SEQUENCE_LSTM",

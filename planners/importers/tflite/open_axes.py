@@ -22,7 +22,7 @@ from planners.importers.tflite.file import (
     TfliteTensor,
 )
 from planners.importers.tflite.shapes import KnownOperands, Numbers, is_known, shapes_of, strided
-from planners.importers.torch.said import Shape
+from planners.importers.torch.aten_calls import Shape
 
 # ---- Numbers that operators compute from shapes, which are known before a file runs --------------
 

@@ -17,12 +17,12 @@ from planners.core.errors import BadInput
 from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
 from planners.importers.padding import graph_of
 from planners.importers.passes import CallTrace, needed
-from planners.importers.torch.said import Aten, NodeValue
+from planners.importers.torch.aten_calls import Aten, NodeValue
 
 if TYPE_CHECKING:
     from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteSubgraph
     from planners.importers.tflite.values import TfliteNode, TfliteValues
-    from planners.importers.torch.said import Calls, CallWriter
+    from planners.importers.torch.aten_calls import Calls, CallWriter
 
 MALFORMED = (struct.error, AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 CONTROL = frozenset({"IF", "WHILE", "STABLEHLO_WHILE", "STABLEHLO_CASE"})
@@ -162,7 +162,7 @@ class SubgraphReader:
         from planners.importers.tflite.open_axes import sized
         from planners.importers.tflite.scratch import beside_maps, scratch_of, written_in_parts
         from planners.importers.tflite.values import values_of
-        from planners.importers.torch.said import CallWriter
+        from planners.importers.torch.aten_calls import CallWriter
 
         graph = inlined(self.file)
         self._check_order(written_in_parts(graph), scratch_of(graph))
@@ -252,8 +252,8 @@ class SubgraphReader:
         writer: CallWriter,
         ahead: dict[int, dict[str, str]],
     ) -> None:
+        from planners.importers.tflite.lowering import said
         from planners.importers.tflite.values import TfliteNode
-        from planners.importers.tflite.words import said
         from planners.importers.torch.ops import VIEWS
 
         if operator.kind in CONTROL:

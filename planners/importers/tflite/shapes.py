@@ -15,8 +15,8 @@ import tflite
 from numpy.typing import NDArray
 
 from planners.importers.tflite.file import TfliteOperator
-from planners.importers.tflite.words import BINARY, ELEMENT, REDUCE, UNARY
-from planners.importers.torch.said import Shape
+from planners.importers.tflite.lowering import BINARY, ELEMENT, REDUCE, UNARY
+from planners.importers.torch.aten_calls import Shape
 
 Numbers = NDArray[Any]
 

@@ -23,11 +23,11 @@ from planners.importers.tflite.kernels.call import (
 )
 from planners.importers.tflite.kernels.elements import clamped
 from planners.importers.tflite.kernels.windows import LARGEST, finished
+from planners.importers.tflite.lowering import fuses
 from planners.importers.tflite.open_axes import resized
 from planners.importers.tflite.reader import MALFORMED, VARIABLES, SubgraphReader
 from planners.importers.tflite.values import TfliteNode
-from planners.importers.tflite.words import fuses
-from planners.importers.torch.said import Aten
+from planners.importers.torch.aten_calls import Aten
 
 _WEIGHT_AXES = {
     "CONV_2D": (0, 3, 1, 2),

@@ -20,7 +20,7 @@ from planners.importers.tflite.file import (
     TfliteSubgraph,
     TfliteTensor,
 )
-from planners.importers.torch.said import NodeValue, Shape
+from planners.importers.torch.aten_calls import NodeValue, Shape
 
 MOST_NUMBERS = 2**12
 """Elements of a constant beyond which it is data, not numbers that shapes come from."""

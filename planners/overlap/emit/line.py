@@ -15,7 +15,7 @@ from planners.core.program import (
     Piece,
 )
 from planners.core.relations import full
-from planners.overlap.emit.alike import AlikeRows
+from planners.overlap.emit.repeated_rows import AlikeRows
 from planners.overlap.emit.writer import RunWriter
 from planners.overlap.kernels.candidates import newest
 from planners.overlap.model.dependences import Reach

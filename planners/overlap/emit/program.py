@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planners.core.details.pool import KernelRun, PoolLayout
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from planners.core.graph import Graph
 from planners.core.loops import LoopedInstructions
 from planners.core.machine import Machine

@@ -12,7 +12,7 @@ from planners.core.program import (
     Operand,
     Piece,
 )
-from planners.overlap.emit.alike import rounds_of, same_parameters
+from planners.overlap.emit.repeated_rows import rounds_of, same_parameters
 from planners.overlap.emit.writer import RunWriter
 from planners.overlap.kernels.bottleneck import BottleneckWindows, bottleneck
 

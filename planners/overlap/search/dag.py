@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planners.allocation import Lifetime
+from planners.allocation.min_capacity import Tightest, pack_tightest
 from planners.allocation.overlapping.circular import keeps
 from planners.allocation.overlapping.model import PoolProblem, joined
-from planners.allocation.tightest import Tightest, pack_tightest
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput, InvalidPlan
 from planners.core.graph import Graph

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from planners.core.boxes import Box
+from planners.core.caches import IdentityCache
 from planners.core.compute_seconds import ComputeSeconds
-from planners.core.last import Last
 from planners.core.machine import Machine
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import COMPUTE, WRITE, Numbers
@@ -27,7 +27,7 @@ class ComputedPart(NamedTuple):
     macs: int
 
 
-_rule = Last[ComputeSeconds]()
+_rule = IdentityCache[ComputeSeconds]()
 
 
 def compute_of(columns: Columns, machine: Machine) -> ComputeSeconds:
@@ -39,7 +39,7 @@ def compute_of(columns: Columns, machine: Machine) -> ComputeSeconds:
     return known
 
 
-_last = Last[tuple[list[ComputedPart], Numbers]]()
+_last = IdentityCache[tuple[list[ComputedPart], Numbers]]()
 
 
 def computed_parts(columns: Columns, compute: ComputeSeconds) -> tuple[list[ComputedPart], Numbers]:

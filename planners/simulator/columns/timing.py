@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from planners.core.caches import IdentityCache
 from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
 from planners.core.engines import sharing
-from planners.core.last import Last
 from planners.core.machine import Machine
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import (
@@ -34,7 +34,7 @@ from planners.simulator.records.interval import Interval, shares
 from planners.simulator.records.interval_columns import CAUSES, IntervalColumns, Seconds
 from planners.simulator.records.moved import MovedBytes
 
-_last = Last[IntervalColumns]()
+_last = IdentityCache[IntervalColumns]()
 _SECONDS = ("start_s", "stop_s", "stall_s")
 
 

@@ -25,7 +25,7 @@ from planners.core.program import (
     piece_bytes,
     whole,
 )
-from planners.core.writing import no_longer
+from planners.core.program_size import no_longer
 from planners.streaming.model.layers import Unit
 from planners.streaming.model.times import CPU_RING, ParameterRoute, Times
 from planners.streaming.place.activations import Activations

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planners.allocation import Lifetime
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.core.graph import Graph
 from planners.core.progress import Clock
 

@@ -19,7 +19,7 @@ from itertools import accumulate
 from math import inf
 
 from planners.allocation import Lifetime, load_lower_bound, pack
-from planners.allocation.tightest import pack_tightest
+from planners.allocation.min_capacity import pack_tightest
 from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.streaming.model.layers import Layer, Unit

@@ -21,14 +21,14 @@ from app.views.panels.cards import cards_html, proof_text
 from app.views.panels.tables import detail_rows, live_rows, live_title
 from app.widgets.palette import LIGHT
 from planners import plots
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from planners.core.objective import Objective
 from planners.core.progress import Clock
 from planners.core.units import format_bytes
-from planners.joined.ahead import AheadLoads, BankSpace
-from planners.joined.behind import of_program
 from planners.joined.build import JoinedProgram
-from planners.joined.judge import Judged
+from planners.joined.evaluator import Judged
+from planners.joined.slow_memory.planner import of_program
+from planners.joined.slow_memory.prefetch import AheadLoads, BankSpace
 from tests.app.networks import beginning
 from tests.joined.networks import late_weights, machine_of
 from tests.plans import plan_of

@@ -23,7 +23,7 @@ from app.views.panels.tables import detail_rows
 from planners.core.colours import WAYS
 from planners.core.details.joined import JoinedStretch
 from tests.joined.networks import narrowing
-from tests.joined.test_again import BUDGET, squeezing
+from tests.joined.test_recompute import BUDGET, squeezing
 from tests.plans import plan_of
 from tests.work_clock import looking_long
 

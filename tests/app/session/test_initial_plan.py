@@ -52,7 +52,7 @@ def test_what_a_page_shows_until_then_says_the_same(stored: DisplayedPlan) -> No
 
 
 def floor(shown: DisplayedPlan) -> float:
-    from planners.core.floors import latency_floor_s
+    from planners.core.bounds.floors import latency_floor_s
 
     found = latency_floor_s(shown.plan)
     assert found is not None

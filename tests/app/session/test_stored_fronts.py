@@ -8,7 +8,7 @@ from app.model.state import ProblemFields
 from app.session.models import Models
 from app.session.session import Session
 from app.session.stored_fronts import COLUMNS, FILE, stored_fronts, stored_points
-from planners.core.floors import ProblemFloors
+from planners.core.bounds.floors import ProblemFloors
 from tests.app.conftest import Until
 
 USUAL = {"machine": "npu_small", "weights": "counted", "planner": "joined"}

@@ -10,7 +10,7 @@ from app.session.session import Session
 from app.views.panels.controls import Controls
 from app.widgets.palette import LIGHT
 from app.widgets.teardown import parts_of, take_apart
-from planners.core.garbage import no_collection
+from planners.core.gc_pause import no_collection
 from tests.app.silent_pool import SilentPool
 
 

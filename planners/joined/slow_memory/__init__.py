@@ -1,0 +1,1 @@
+"""Joined plans on machines with slower memories on chip behind the scratchpad."""
