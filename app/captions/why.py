@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan, holes
 from app.display.instruction_names import InstructionNames
@@ -61,9 +63,13 @@ def pressure(shown: DisplayedPlan, stay: sp.Residency) -> Pressure | None:
         return None
     memory, budget = stay.memory, shown.plan.budget_bytes
     fullest = max(missed, key=lambda s: shown.report.occupancy[s])
-    there = [r for r in shown.report.residencies if _meet(shown, r, missed) and r.memory == memory]
-    held = sum(r.size_bytes for r in there if fullest in range(*shown.columns(r)))
-    taken = [(span.start, span.stop) for r in there for span in r.spans]
+    stays, (left, right) = shown.stay_columns, shown.sides
+    same = stays.memory == stays.memories.index(memory)
+    there = np.flatnonzero(same & (left < missed.stop) & (missed.start < right))
+    at_fullest = there[(left[there] <= fullest) & (fullest < right[there])]
+    held = int(stays.size_bytes[at_fullest].sum())
+    spans = stays.at(there)
+    taken = list(zip(spans.span_start.tolist(), spans.span_stop.tolist(), strict=True))
     free = [stop - start for start, stop in holes(taken, budget)]
     return Pressure(
         fullest,
@@ -73,11 +79,6 @@ def pressure(shown: DisplayedPlan, stay: sp.Residency) -> Pressure | None:
         max(0, held + stay.size_bytes - budget),
         max(free, default=0),
     )
-
-
-def _meet(shown: DisplayedPlan, stay: sp.Residency, steps: range) -> bool:
-    start, stop = shown.columns(stay)
-    return start < steps.stop and steps.start < stop
 
 
 def needs_bytes(shown: DisplayedPlan, step: int) -> int:

@@ -18,6 +18,7 @@ from app.display.peak_instant import fullest, stop_of
 from app.display.pool import PoolRuns, pool_of
 from app.display.program_facts import ProgramFacts, facts_of
 from app.display.repeats import called_apart
+from app.display.residencies_by import by_last_step, by_tensor
 from app.display.stream import Stream, stream_of
 from app.display.stretches import RunStretch, stretches_of
 from app.display.waits import Stage, stages_of
@@ -180,19 +181,12 @@ class DisplayedPlan:
     @cached_property
     def stays(self) -> Mapping[str, tuple[sp.Residency, ...]]:
         """The stays of each tensor on chip."""
-        by_tensor: dict[str, list[sp.Residency]] = {}
-        for stay in self.report.residencies:
-            by_tensor.setdefault(stay.tensor, []).append(stay)
-        return {tensor: tuple(stays) for tensor, stays in by_tensor.items()}
+        return by_tensor(self.stay_columns)
 
     @cached_property
     def ended(self) -> Mapping[int, tuple[sp.Residency, ...]]:
         """The stays that an instruction ended, by its step."""
-        by_step: dict[int, list[sp.Residency]] = {}
-        for stay in self.report.residencies:
-            if stay.stop_instruction >= 0:
-                by_step.setdefault(stay.stop_step - 1, []).append(stay)
-        return {step: tuple(stays) for step, stays in by_step.items()}
+        return by_last_step(self.stay_columns, self.steps)
 
     def first_step(self, operator: str) -> int | None:
         """The first step that runs an operator."""

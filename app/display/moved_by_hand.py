@@ -131,7 +131,7 @@ def _moved(item: Instruction, piece: Piece, old: Region, new: Region) -> Instruc
 
 def _claims(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> sp.Claims:
     offchip = {memory.name for memory in plan.program.memories if memory.offchip}
-    others = (r for r in report.residencies if r is not stay and r.memory not in offchip)
+    others = (r for r in report.residencies if r != stay and r.memory not in offchip)
     tops = [span.stop for r in others for span in r.spans]
     extent = max([*tops, offset + stay.size_bytes])
     return replace(plan.claims, extent_bytes=extent, solver=_solver(plan.claims.solver))
@@ -154,7 +154,7 @@ def beside(report: sp.CheckReport, stay: sp.Residency) -> list[sp.Residency]:
     return [
         other
         for other in report.residencies
-        if other is not stay
+        if other != stay
         and other.memory == stay.memory
         and other.start_instruction < last_of(stay)
         and stay.start_instruction < last_of(other)

@@ -106,7 +106,7 @@ class Moving(SessionPart):
         attempt = self.models.work.attempt
         number = attempt.get("number", -1)
         residencies = self.models.work.shown.report.residencies
-        tried = number >= 0 and residencies[number] is stay
+        tried = number >= 0 and residencies[number] == stay
         return int(attempt["offset"]) if tried else stay.spans[0].start
 
     def _with_chosen(self, act: Callable[[sp.Residency], None]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from planners.core.tables.table import Numbers, Small
 from planners.simulator.records.interval import Cause, Interval
-from planners.simulator.records.made_once import MadeOnce
+from planners.simulator.records.made_once import HeldInColumns
 
 Seconds: TypeAlias = NDArray[np.float64]
 CAUSES: tuple[Cause, ...] = (
@@ -128,8 +128,8 @@ class _Numbered(defaultdict[str, int]):
         return self[name]
 
 
-class HeldIntervals(MadeOnce[Interval]):
-    """Intervals that are held as columns; one that is asked for is made alone."""
+class HeldIntervals(HeldInColumns[Interval]):
+    """Intervals that are held as columns."""
 
     def __init__(self, columns: IntervalColumns) -> None:
         self.columns = columns
@@ -137,8 +137,5 @@ class HeldIntervals(MadeOnce[Interval]):
     def __len__(self) -> int:
         return len(self.columns)
 
-    def _make(self) -> tuple[Interval, ...]:
-        return self.columns.intervals()
-
-    def _one(self, at: int) -> Interval:
-        return self.columns.at(np.array([at])).intervals()[0]
+    def _some(self, rows: Numbers) -> tuple[Interval, ...]:
+        return self.columns.at(rows).intervals()

@@ -9,7 +9,7 @@ import numpy as np
 
 from planners.core.program import Piece, Span
 from planners.core.tables.table import Numbers, Small
-from planners.simulator.records.made_once import MadeOnce
+from planners.simulator.records.made_once import HeldInColumns
 from planners.simulator.records.residency import Ending, Origin, Residency
 
 ORIGINS: tuple[Origin, ...] = ("retrieve", "load", "compute")
@@ -163,20 +163,14 @@ def _numbers(rows: Sequence[Sequence[int]], width: int) -> Numbers:
     return np.array(rows, np.int64).reshape(len(rows), width)
 
 
-class HeldStays(MadeOnce[Residency]):
-    """Residencies that are held as columns; one that is asked for is made alone."""
+class HeldStays(HeldInColumns[Residency]):
+    """Residencies that are held as columns."""
 
     def __init__(self, columns: StayColumns) -> None:
         self.columns = columns
-        self._some: dict[int, Residency] = {}
 
     def __len__(self) -> int:
         return len(self.columns)
 
-    def _make(self) -> tuple[Residency, ...]:
-        return self.columns.residencies()
-
-    def _one(self, at: int) -> Residency:
-        if at not in self._some:
-            (self._some[at],) = self.columns.at(np.array([at])).residencies()
-        return self._some[at]
+    def _some(self, rows: Numbers) -> tuple[Residency, ...]:
+        return self.columns.at(rows).residencies()
