@@ -30,6 +30,7 @@ from exporters_parts.packages import FURTHER
 
 import planners as sp
 from planners.core.caveats import caveats
+from planners.study.long_tables import shorten
 
 RIGHT = {
     "pyopen_wakeword_hey_jarvis": "refused: an `IF` on the score of its first stage",
@@ -49,16 +50,26 @@ for line in sys.stdin:
     except Exception as error:
         print(json.dumps(f"{type(error).__name__}: {error}".replace(path, "")), flush=True)
 """
-HEAD = """# Files that strangers' packages carry
+HEAD = """# Files that packages carry
 
-Written by `python benchmarks/strangers.py`, which says what is compared. Nobody here wrote or chose
-these networks; no file is in [the zoo](zoo.md), and none comes from MLPerf Tiny, TinyEngine,
-microWakeWord, SEANet, Deeploy, ZigZag, jax2onnx, scikit-learn, paddle2onnx, Keras' exporter or
-ai-edge-quantizer. *Tensors* are those compared with the runtime's, at `aten` and fused: type,
-elements, bytes; MR is in bytes. *Before* is what 0d43dbc read, where it is not the same: where MR
-alone differs it counted a byte an element.
+Are networks that nobody here wrote or chose read right? Each of these files was read, planned at
+MR, replayed by `check`, and compared with its own runtime. None is in [the zoo](zoo.md), and none
+comes from MLPerf Tiny, TinyEngine, microWakeWord, SEANet, Deeploy, ZigZag, jax2onnx,
+scikit-learn, paddle2onnx, Keras' exporter or ai-edge-quantizer. `python benchmarks/strangers.py
+--out docs/strangers.md` writes this page.
+
+*Tensors* are those compared with the runtime's, at `aten` and fused: type, elements, bytes. MR is
+in bytes. *Before* is what an earlier build read (`--before ROOT`), where it is not the same.
 
 """
+
+
+MARK = "<!-- table files: package; file | now; right | files; plain; rows=9; only=refused -->"
+
+
+def in_short(text: str, page: Path) -> str:
+    """The page, with all files beside it as CSV."""
+    return shorten(text, page.parent / "data", "data", page.stem)
 
 
 def told_files(folder: Path) -> Iterator[Path]:
@@ -135,7 +146,11 @@ def main() -> int:
     if asked.out:
         titles = "package file operators MACs MR tensors now before right".split()
         table = ["| " + " | ".join(titles) + " |", "|---|---|--:|--:|--:|--:|---|---|---|", *lines]
-        asked.out.write_text(HEAD + f"{len(lines)} files.\n\n" + "\n".join(table) + "\n")
+        equal = sum("| equal" in line for line in lines)
+        refused = sum("| refused" in line for line in lines)
+        text = f"Of {len(lines)} files {equal} are read as the runtime has them. "
+        text += f"{refused} are refused with reason:\n\n{MARK}\n"
+        asked.out.write_text(in_short(HEAD + text + "\n".join(table) + "\n", asked.out))
     return not fine
 
 

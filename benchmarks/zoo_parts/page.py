@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from planners.papers.report import table
+from planners.study.long_tables import shorten
 from zoo_parts.case import Family
 from zoo_parts.examine import PLANNERS
 from zoo_parts.explained import EXPLAINED
@@ -17,33 +19,42 @@ from zoo_parts.results import Results
 Row = Mapping[str, Any]
 
 PAGE = Path(__file__).parents[2] / "docs" / "zoo.md"
-FACTS = ("macs", "parameters", "shapes", "computed")
+DATA = PAGE.parent / "data"
+NAMES = {
+    "macs": "MACs",
+    "parameters": "parameters",
+    "shapes": "shapes and types",
+    "computed": "computed values",
+}
+FACTS = tuple(NAMES)
 BESIDE = ("opencv-python-headless", "ultralytics-thop")
 """Of these two, other packages need parts."""
 _SITE = re.compile(r"\S*/site-packages/|\S*/zoo-\w+/")
-_SHORT = {
-    "valid": "✓",
-    "no time": "…",
-    "needs more, then valid": "✓ at its need",
-    "needs more, then no time": "… at its need",
-}
 _HEAD = """# The zoo
 
-Networks from outside: read, compared with independent sources, planned by four planners, each plan
-checked, and run where there is a module. `python benchmarks/zoo.py` writes this page from its
-results; `--only FAMILY` does a part, `--packages` prints how to install what it needs.
+Are networks from outside read right, does every planner plan them, and do the plans compute what
+the networks do? `python benchmarks/zoo.py` reads them, compares what is read with independent
+sources, plans them with four planners, checks every plan, runs those of small modules, and writes
+this page. `--only FAMILY` does a part, `--packages` prints how to install what it needs.
+"""
+_MARK = (
+    f"<!-- table networks: family; network | {'; '.join(PLANNERS)} "
+    "| what became of the plans; tiles; rows=0 -->"
+)
+_COLUMNS = f"""## Networks
 
-* **read**: the network became a graph. A network that is refused says why, in one line.
-* **facts**: MACs against `torch.utils.flop_counter` on a run of the module, or against products by
-  the shapes that onnxruntime gives; parameters against those that a run of the module reads, or
-  the file's weights; shapes and types of a file's values against onnxruntime's; and for modules the
-  graph itself, run operator by operator, against what the module returns.
-* **planners**: plans at two budgets, MR and MP (twice MR where MP is no more);
-  every plan is replayed by `check`. "✓ at its need": the budget was too small, and what the planner
-  then said to need was enough. "…": no plan within the processor seconds that a plan has here.
-  ✓✓: two budgets.
-* **executed**: the plans of small modules, run in an arena of their bytes: how many of the four
-  gave what the module gives.
+* **facts**: MACs against `torch.utils.flop_counter` on a run of the module, or against products
+  by the shapes that onnxruntime gives; parameters against those that a run of the module reads,
+  or the file's weights; shapes and types of a file's values against onnxruntime's; and for
+  modules (*computed*) the graph itself, run operator by operator, against what the module
+  returns.
+* **planners**: plans at two budgets, MR and MP (twice MR where MP is no more). *Valid*: `check`
+  replayed them. *Needs more, then valid*: the budget was too small, and what the planner then
+  said to need was enough. *No time*: no plan within the processor seconds that a plan has here.
+* **executed**: plans of small modules, run in an arena of their bytes: how many gave what the
+  module gives.
+
+{_MARK}
 """
 
 
@@ -85,14 +96,16 @@ def page(families: Sequence[Family], results: Results, packages: Mapping[str, st
         if (row := results.row(family.name, name)) is not None and row.get("read") != "not made"
     ]
     wrong = [f"{family}/{name}: {what}" for family, name, row in rows for what in faults(row)]
-    text = [_HEAD, _totals(rows), _wrong(wrong)]
-    for family in families:
-        its = [(name, row) for kind, name, row in rows if kind == family.name]
-        if its:
-            text.append(_table(family.name, its))
     listed = ", ".join(f"{name} {number}" for name, number in packages.items())
-    text.append(f"## Versions\n\n{listed}.\n")
-    PAGE.write_text("\n".join(text), encoding="utf-8")
+    text = [
+        _HEAD,
+        _totals(rows),
+        _wrong(wrong),
+        _refused(rows),
+        f"{_COLUMNS}{_table(rows)}",
+        f"## Versions\n\n{listed}.\n",
+    ]
+    PAGE.write_text(shorten("\n".join(text), DATA, DATA.name, PAGE.stem), encoding="utf-8")
     return wrong
 
 
@@ -130,15 +143,15 @@ def _totals(rows: Sequence[tuple[str, str, Row]]) -> str:
     lines = [
         "## In all",
         "",
-        f"* {len(rows)} networks: {len(read)} read, {len(refused)} refused in the words below.",
+        f"* {len(rows)} networks: {len(read)} read, {len(refused)} refused with the reasons below.",
     ]
     for fact in FACTS:
         said = [row["facts"][fact] for row in read if fact in row.get("facts", {})]
         equal = sum(text.startswith("equal") for text in said)
         apart = sum(_differs(text) for text in said)
         lines.append(
-            f"* {fact}: {equal} equal, {apart} different (explained, or named below as "
-            f"wrong), {len(said) - equal - apart} not compared."
+            f"* {NAMES[fact]}: {equal} equal, {apart} different, "
+            f"{len(said) - equal - apart} not compared."
         )
     for planner in PLANNERS:
         count = Counter(_kind(v) for row in read for v in row.get("plans", {}).get(planner, ()))
@@ -146,10 +159,11 @@ def _totals(rows: Sequence[tuple[str, str, Row]]) -> str:
             row["executed"][planner] for row in read if planner in row.get("executed", {})
         )
         lines.append(
-            f"* {planner}: {count['valid']} valid plans; {count['no time']} not within the "
-            f"time; {count['refused']} refused; {count['wrong']} wrong; executed: "
-            f"{ran['equal']} equal of {_verdicts(ran)}."
+            f"* `{planner}`: {count['valid']} valid plans, {count['no time']} not within the "
+            f"time, {count['refused']} refused, {count['wrong']} wrong; executed "
+            f"{_verdicts(ran)}, {ran['equal']} of them equal."
         )
+    lines += ["", "Each difference is explained in the table, or named as wrong."]
     return "\n".join(lines) + "\n"
 
 
@@ -171,29 +185,34 @@ def _kind(verdict: str) -> str:
 
 def _wrong(wrong: Sequence[str]) -> str:
     if not wrong:
-        return "Nothing is wrong in silence, and no plan is invalid.\n"
+        return "No difference is without an explanation, and no plan is invalid.\n"
     return "## Wrong\n\n" + "\n".join(f"* {_clean(line)}" for line in wrong) + "\n"
 
 
-def _table(family: str, rows: Sequence[tuple[str, Row]]) -> str:
-    head = [
-        f"## {family}",
-        "",
-        "| network | operators | MACs | facts | " + " | ".join(PLANNERS) + " | executed |",
-        "|---|--:|--:|---|" + "---|" * len(PLANNERS) + "---|",
+def _refused(rows: Sequence[tuple[str, str, Row]]) -> str:
+    lines = [
+        f"* `{name}` ({family}): {_clean(row.get('said', ''))}"
+        for family, name, row in rows
+        if row.get("read") == "refused"
     ]
-    return "\n".join([*head, *(_line(name, row) for name, row in rows)]) + "\n"
+    return "\n".join(["## Refused", "", *lines]) + "\n" if lines else ""
 
 
-def _line(name: str, row: Row) -> str:
-    shown = f"`{name}`"
+def _table(rows: Sequence[tuple[str, str, Row]]) -> str:
+    head = ["family", "network", "operators", "MACs", "facts", *PLANNERS, "executed"]
+    return table(head, [_cells(*row) for row in rows], 2) + "\n"
+
+
+def _cells(family: str, name: str, row: Row) -> list[str]:
     if row.get("read") != "read":
-        return f"| {shown} | | | {row.get('read', 'ended')}: {_clean(row.get('said', ''))} |||||"
-    cells = [shown, f"{row['operators']:,}", f"{row['macs']:,}", _facts(row)]
-    cells += [_short(row.get("plans", {}).get(planner, ())) for planner in PLANNERS]
+        said = f"{row.get('read', 'ended')}: {_clean(row.get('said', ''))}"
+        return [family, f"`{name}`", "", "", said, *[""] * (len(PLANNERS) + 1)]
     ran = [verdict for verdict in row.get("executed", {}).values() if _ended(verdict)]
-    cells.append(f"{ran.count('equal')} of {len(ran)}" if ran else "")
-    return "| " + " | ".join(cells) + " |"
+    return [
+        *(family, f"`{name}`", f"{row['operators']:,}", f"{row['macs']:,}", _facts(row)),
+        *(_short(row.get("plans", {}).get(planner, ())) for planner in PLANNERS),
+        f"{ran.count('equal')} of {len(ran)}" if ran else "",
+    ]
 
 
 def _facts(row: Row) -> str:
@@ -213,7 +232,7 @@ def _facts(row: Row) -> str:
 
 
 def _short(verdicts: Sequence[str]) -> str:
-    return "".join(_SHORT.get(verdict, _clean(verdict)) for verdict in verdicts)
+    return "; ".join(dict.fromkeys(map(_clean, verdicts)))
 
 
 def _clean(text: str) -> str:

@@ -1,11 +1,13 @@
-"""What commands write never takes the place of what they read, nor of each other."""
+"""Files that commands write: pages, and none in the place of what is read or written too."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from planners.core.errors import BadInput
+from planners.core.files import write_text
 
 
 def require_distinct(reads: Iterable[str | Path | None], writes: Mapping[str, Path | None]) -> None:
@@ -20,3 +22,20 @@ def require_distinct(reads: Iterable[str | Path | None], writes: Mapping[str, Pa
         why = known.setdefault(path.resolve(), f"{path} is for {option}")
         if why != f"{path} is for {option}":
             raise BadInput(f"{option} {path}: {why} by this command; name another file")
+
+
+def write_page(page: Path | None, data: Path | None, name: str, text: str) -> None:
+    """Write a page: its long tables as files in a folder where one is named, else whole.
+
+    Raises `BadInput` for a folder without a page.
+    """
+    from planners.study.long_tables import shorten, whole
+
+    if page is None:
+        if data is not None:
+            raise BadInput("--data is for the page that --out writes")
+        return
+    if data is not None:
+        data.mkdir(parents=True, exist_ok=True)
+        text = shorten(text, data, Path(os.path.relpath(data, page.parent)).as_posix(), name)
+    write_text(page, whole(text))

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planners.cli.app import AsJson, app
-from planners.cli.files import require_distinct
+from planners.cli.files import require_distinct, write_page
 from planners.cli.options import WeightsOption
 from planners.cli.output import CommandAnswer
 from planners.core.errors import BadInput
-from planners.core.files import write_text
 from planners.core.machine import presets
 from planners.core.units import format_quantity
 from planners.study.fronts import METRICS, UNITS
@@ -31,27 +30,31 @@ def winners(
     against: Annotated[str, typer.Option("--against", help=f"of the fronts: {NAMES}")] = "memory",
     weights: WeightsOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="save as Markdown")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="with --out: winners as CSV and a picture, in this folder"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Which planner wins where in a sweep, and its share of the Pareto fronts (hypervolume)."""
     require_distinct([table], {"--out": out})
     from planners.study.fronts import fronts, hypervolumes, of_weights, wins
     from planners.study.fronts import winners as find
+    from planners.study.long_tables import whole
 
     rows = read_table(table)
     rows = rows if weights is None else of_weights(rows, weights)
     best, shares = find(rows, by), hypervolumes(rows, against, by)
     counts, kept = wins(rows, by), fronts(rows, against, by)
     text = report(rows, best, counts, shares, (against, by))
-    if out is not None:
-        write_text(out, text)
+    write_page(out, data, out.stem if out else "", text)
     facts: dict[str, Any] = {
         "wins": json.loads(counts.to_json(orient="index")),
         "hypervolume": json.loads(shares.to_json(orient="records")),
         "front": len(kept),
         "winners": json.loads(best.to_json(orient="records")),
     }
-    CommandAnswer(as_json).give(facts, text)
+    CommandAnswer(as_json).give(facts, whole(text))
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -81,6 +84,9 @@ def report(
     counted = rows["status"].value_counts()
     told = ", ".join(f"{n} {status}" for status, n in counted.items())
     by_planner = rows.groupby(["planner", "status"], sort=False).size().unstack(fill_value=0)
+    best = matrix(found, by)
+    labels = [name for name in best.columns if name in ("model", "machine")]
+    budgets = "; ".join(name for name in best.columns if name not in labels)
     return "\n".join(
         [
             f"{len(rows)} plans asked for, {rows['model'].nunique()} models: {told}.",
@@ -101,10 +107,12 @@ def report(
             "",
             f"## Winners, by {by}",
             "",
-            "With what the winner has and, in brackets, how much more the second has (≈: less than",
-            "the machine's seconds were from what judged them, so the two are not told apart).",
+            "With what the winner has and, in brackets, how much more the second has (≈: the two",
+            "are closer than the machine's model is to what it was compared with, so that neither",
+            "counts as better).",
             "",
-            markdown(matrix(found, by)),
+            f"<!-- table winners: {'; '.join(labels)} | {budgets} | winner; tiles; rows=5 -->",
+            markdown(best),
             "",
         ]
     )

@@ -13,12 +13,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from planners.cli.app import AsJson, app
-from planners.cli.files import require_distinct
+from planners.cli.files import require_distinct, write_page
 from planners.cli.options import GranularityOption, TimeLimit
 from planners.cli.output import CommandAnswer, Reporter
 from planners.core.errors import BadInput
 from planners.core.files import write_text
 from planners.papers.report import one_report, to_html
+from planners.study.long_tables import whole
 
 
 @app.command()
@@ -45,11 +46,19 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option("--out", help="save the report as Markdown; all: HTML beside it")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="with --out: long tables as CSV and pictures, in this folder"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's."""
     require_distinct([], {"--resume": resume, "--out": out})
+    if data is not None and out is None:
+        raise BadInput("--data is for the page that --out writes")
     if paper == "all":
+        if data is not None:
+            raise BadInput("--data is for one paper: name it instead of all")
         if models or time_limit != 60.0:
             raise BadInput("--models and --time-limit are for one paper: name it instead of all")
         _reproduce_all(quick, resume, out, as_json)
@@ -74,9 +83,8 @@ def reproduce(
         else:
             study = _study(paper, names, quick, time_limit)
         facts, text = _compared(paper, study, resume, tell)
-    if out is not None:
-        write_text(out, text)
-    CommandAnswer(as_json).give(facts, text)
+    write_page(out, data, paper.replace("-", "_"), text)
+    CommandAnswer(as_json).give(facts, whole(text))
 
 
 STUDIES = {
@@ -104,7 +112,8 @@ def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: 
                 study = _cosma(names, (*options, not quick))
             else:
                 study = _study(paper, (), quick, 60.0)
-            facts[paper], texts[paper] = _compared(paper, study, kept, tell)
+            facts[paper], text = _compared(paper, study, kept, tell)
+            texts[paper] = whole(text)
     text = one_report(texts, quick)
     if out is not None and page is not None:
         write_text(out, text)

@@ -204,14 +204,16 @@ def table(
 # ---- one report ----------------------------------------------------------------------------------
 
 BLOCK = re.compile(r"\{\{(\w+)\}\}")
+ALONE = re.compile(r"(?:<!--[^\n]*-->\n)?\{\{(\w+)\}\}")
 
 
 def report_of(paper: str, blocks: Mapping[str, str]) -> str:
     """The report of a paper: its text (`report.md` in its folder) with blocks for their names.
 
     A block that is a paragraph of its own and empty is left out, and with it the text between it
-    and the block before; a section without any of its blocks is left out whole. Raises `KeyError`
-    for a name without a block.
+    and the block before; a section without any of its blocks is left out whole. Above a long table
+    the text may have the mark by which `long_tables` makes a file and a picture of it. Raises
+    `KeyError` for a name without a block.
     """
     text = (files("planners.papers") / paper / "report.md").read_text("utf-8")
     sections = re.split(r"\n\n(?=#)", text.strip())
@@ -224,11 +226,11 @@ def _filled(section: str, blocks: Mapping[str, str]) -> Iterator[str]:
     between: list[str] = []
     some, first = False, True
     for paragraph in section.split("\n\n"):
-        alone = BLOCK.fullmatch(paragraph)
+        alone = ALONE.fullmatch(paragraph)
         between.append(BLOCK.sub(lambda name: blocks[name[1]], paragraph))
         if not alone:
             continue
-        if between[-1]:
+        if blocks[alone[1]]:
             shown += between
             some = True
         elif first:

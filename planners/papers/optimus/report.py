@@ -136,7 +136,7 @@ def _accelerators(rows: Sequence[Row]) -> str:
 
     return ReportTable(
         "accelerators",
-        Column("", ": ".join),
+        Column("accelerator", ": ".join),
         *(column(network) for network in dict.fromkeys(row["network"] for row in rows)),
     ).of((accelerator, title) for accelerator in BASELINES for title in SAVINGS)
 

@@ -163,7 +163,7 @@ TABLES = (
     ),
     ReportTable(
         "segments",
-        Column("", "name"),
+        Column("case", "name"),
         *(Column(rule, rule, _segments) for rule in RULES),
         *(Column(f"{rule}, 1000s", (rule, "modulos"), kilobytes) for rule in RULES),
     ),
