@@ -202,9 +202,10 @@ def dots(table: LongTable) -> str:
     low, high, ticks = _axis(every, table.logarithmic)
 
     def x(value: float) -> float:
+        place = value
         if table.logarithmic:
-            value = max(log10(value), low) if value > 0 else low
-        return left + (value - low) / (high - low) * (WIDTH - left - 24)
+            place = max(log10(value), low) if value > 0 else low
+        return left + (place - low) / (high - low) * (WIDTH - left - 24)
 
     legend, top = _legend(table.columns, SHAPES)
     bottom = top + ROW * len(labels) + 8
@@ -218,9 +219,10 @@ def dots(table: LongTable) -> str:
         parts.append(_line(left, y, WIDTH - 24, y))
         parts.append(_text(left - 6, y + 4, label, "end"))
         for j, column in enumerate(table.columns):
-            if (value := values[column][i]) is not None:
+            figure = values[column][i]
+            if figure is not None:
                 said = f"{label}, {column}: {table.cells(column)[i]}"
-                parts.append(_mark(x(value), y + 1.8 * (j - middle), j, said))
+                parts.append(_mark(x(figure), y + 1.8 * (j - middle), j, said))
     parts.append(_text(WIDTH - 24, bottom + 28, table.words, "end"))
     return _picture(bottom + 36, about(table), parts)
 
@@ -324,13 +326,13 @@ def _axis(
             low -= 1
             ticks.append((0.0, "0"))
         return low, high, ticks
-    low, high = min([0.0, *values]), max([0.0, *values])
-    step = 10.0 ** floor(log10((high - low) or 1.0))
-    step = next(step * f for f in (0.1, 0.2, 0.5, 1.0, 2.0) if (high - low) / (step * f) <= 8)
-    low, high = floor(low / step) * step, ceil(high / step) * step
-    count = round((high - low) / step) or 1
-    ticks = [(low + k * step, _short_number(low + k * step)) for k in range(count + 1)]
-    return low, high or 1.0, ticks
+    least, most = min([0.0, *values]), max([0.0, *values])
+    step = 10.0 ** floor(log10((most - least) or 1.0))
+    step = next(step * f for f in (0.1, 0.2, 0.5, 1.0, 2.0) if (most - least) / (step * f) <= 8)
+    least, most = floor(least / step) * step, ceil(most / step) * step
+    count = round((most - least) / step) or 1
+    ticks = [(least + k * step, _short_number(least + k * step)) for k in range(count + 1)]
+    return least, most or 1.0, ticks
 
 
 def _short_number(value: float) -> str:
