@@ -1,4 +1,4 @@
-"""Write docs/licences.md: what is installed with Spillway, and under which licences.
+"""Write docs/licences.md and docs/data/licences.csv: what is installed, under which licences.
 
     python requirements/licences.py
 
@@ -8,11 +8,13 @@ licence to those that are known here.
 """
 
 import re
+from collections import Counter
 from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WRITTEN = ROOT / "docs" / "licences.md"
+LIST = ROOT / "docs" / "data" / "licences.csv"
 APART = ("torch", "torchvision")  # by version alone: requirements/make.py
 PLAIN = {
     "apache": "Apache-2.0",
@@ -32,12 +34,13 @@ KNOWN = set(
 changed files of such a package stay open; nothing of them is changed here."""
 HEAD = """# Licences of what is installed
 
-Spillway is under the BSD 3-Clause licence (`LICENSE`). These packages are installed beside it, each
-under the licence that it names itself. PuLP's has the solver CBC in it, which is under EPL-2.0 and
-runs as a program of its own. Written by `python requirements/licences.py`.
+Spillway is under the BSD 3-Clause licence (`LICENSE`). [These packages](data/licences.csv) are
+installed beside it, each under the licence that it names itself. PuLP contains the solver CBC,
+which is under EPL-2.0 and runs as a program of its own. `python requirements/licences.py` writes
+this page and the list.
 
-| package | version | licence |
-|---|---|---|
+| licence | packages |
+|---|--:|
 """
 
 
@@ -60,10 +63,21 @@ def licence_of(name: str) -> str:
     return next((plain for word, plain in PLAIN.items() if word in words), "unknown")
 
 
-def table() -> str:
-    """The whole page."""
-    rows = [f"| {name} | {_version(name)} | {licence_of(name)} |" for name in packages()]
-    return HEAD + "\n".join(rows) + "\n"
+def rows() -> list[tuple[str, str, str]]:
+    """Each package, its version and its licence."""
+    return [(name, _version(name), licence_of(name)) for name in packages()]
+
+
+def page(found: list[tuple[str, str, str]]) -> str:
+    """How many packages have each licence."""
+    counted = Counter(licence for _, _, licence in found)
+    lines = [f"| {licence} | {counted[licence]} |" for licence in sorted(counted)]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def table(found: list[tuple[str, str, str]]) -> str:
+    """The list of packages as CSV."""
+    return "\n".join(map(",".join, [("package", "version", "licence"), *found])) + "\n"
 
 
 def _version(name: str) -> str:
@@ -71,4 +85,6 @@ def _version(name: str) -> str:
 
 
 if __name__ == "__main__":
-    WRITTEN.write_text(table(), encoding="utf-8")
+    found = rows()
+    WRITTEN.write_text(page(found), encoding="utf-8")
+    LIST.write_text(table(found), encoding="utf-8")
