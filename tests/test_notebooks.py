@@ -7,6 +7,7 @@ shell in this process, and two notebooks in a kernel too: the others do with `--
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 IN_A_KERNEL = ("03_outputs_over_inputs", "08_a_planner_of_your_own")
 PLANS_FOR_MINUTES = ("09_a_design_review", "11_all_in_one_plan")
-WRITES_A_PAGE = ("06_what_if", 15)
+WRITES_A_PAGE = ("06_what_if", 16)
 """A cell that writes the page of a whole network: `tests/app/outputs` writes small ones."""
 IMPORTED = "import holoviews, planners.importers.torch.reader, torch._dynamo"
 HANGS_S = 600
@@ -152,6 +153,14 @@ def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert code
     assert all(not cell.outputs and cell.execution_count is None for cell in code)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_lesson_opens_with_its_question_and_ends_with_one_to_try(path: Path) -> None:
+    texts = ["".join(c["source"]) for c in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    assert re.search(r"^# .+\n\n\*\*.+\?\*\*$", texts[0], re.MULTILINE)
+    assert texts[-1].startswith("**Try it.**")
+    assert any("sp.plots." in code for code in code_of(path))
 
 
 @pytest.mark.parametrize(
