@@ -111,7 +111,7 @@ def report(
             "are closer than the machine's model is to what it was compared with, so that neither",
             "counts as better).",
             "",
-            f"<!-- table winners: {'; '.join(labels)} | {budgets} | winner; tiles; rows=5 -->",
+            f"<!-- table winners: {'; '.join(labels)} | {budgets} | winner; tiles; rows=3 -->",
             markdown(best),
             "",
         ]
