@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,43 @@ def test_the_site_builds(site: Path) -> None:
     assert "Plan a graph on a machine within a budget." in page
     foreign = re.findall(r'(?:src|href)="(https?://[^"]+\.(?:js|css|woff2?))"', page)
     assert not foreign
+
+
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+
+def test_every_file_of_data_is_on_a_page() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    linked = set(re.findall(r"\]\(data/([\w.-]+)\)", text))
+    assert linked == {path.name for path in (ROOT / "docs" / "data").iterdir()}
+
+
+@pytest.mark.parametrize("name", [page.name for page in PAGES if blocks(page.name, "python")])
+def test_python_on_the_pages_names_what_there_is(name: str) -> None:
+    """Each block is Python, and all that it takes of the project exists."""
+    for source in blocks(name, "python"):
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and re.fullmatch(r"sp(\.\w+)+", ast.unparse(node)):
+                _resolve(ast.unparse(node).removeprefix("sp."))
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(
+                ("planners", "app")
+            ):
+                module = import_module(str(node.module))
+                assert not [each.name for each in node.names if not hasattr(module, each.name)]
+
+
+def _resolve(dotted: str) -> None:
+    """A name of the library, with dots. Raises `AttributeError` where it does not exist."""
+    place: Any = sp
+    for part in dotted.split("."):
+        place = getattr(place, part)
+
+
+def test_the_first_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = blocks("index.md", "python")
+    exec(source, {})
+    assert capsys.readouterr().out.startswith("optimal")
 
 
 def test_the_planner_on_the_page_works() -> None:
