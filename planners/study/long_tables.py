@@ -130,17 +130,22 @@ def to_csv(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def read_table(mark: re.Match[str], text: str) -> LongTable:
-    """A Markdown table and its mark. A head that repeats another has the head before it, too."""
+    """A Markdown table and its mark. A head that repeats another has the head before it, too.
+
+    Columns that the mark names and the table lacks are left out.
+    """
     head, ruler, *rows = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
         for line in text.strip().splitlines()
     ]
+    head = [h if h not in head[:i] else f"{head[i - 1]}: {h}" for i, h in enumerate(head)]
     labels, columns, words = ([w.strip() for w in mark[k].split(";")] for k in (2, 3, 4))
+    labels, columns = ([name for name in names if name in head] for names in (labels, columns))
     options = dict(word.split("=", 1) for word in words if "=" in word)
     kind = next((word for word in words if word in (*PICTURES, PLAIN)), "dots")
+    kind = kind if columns else PLAIN
     said = [w for w in words if w not in (*PICTURES, PLAIN, "log") and "=" not in w]
     filled = [[*row, *[""] * (len(head) - len(row))] for row in rows]
-    head = [h if h not in head[:i] else f"{head[i - 1]}: {h}" for i, h in enumerate(head)]
     return LongTable(
         name=mark[1],
         labels=labels,

@@ -371,12 +371,16 @@ def test_reproduce_compares_all_schemes(
 
 
 def test_reproduce_compares_fusers(spillway: Any, tmp_path: Path) -> None:
-    out = tmp_path / "optimus.md"
+    out, data = tmp_path / "optimus.md", tmp_path / "data"
     arguments = ("reproduce", "optimus", "--quick", "--models", "alexnet", "--out", out)
+    arguments = (*arguments, "--data", data)
     found = spillway(*arguments, "--json").json
     (row,) = found["traffic"]
     assert row["oracle"] < row["Optimus"] <= row["DNNVM"] <= row["no fusion"]
-    assert "## Table 4" in out.read_text(encoding="utf-8")
+    text = out.read_text(encoding="utf-8")
+    assert "## Table 4" in text
+    assert "](data/optimus_traffic.svg)" in text
+    assert (data / "optimus_traffic.csv").read_text(encoding="utf-8").startswith("network,no fusion")
 
 
 @pytest.mark.parametrize("models", ["S8", pytest.param("S7,S8", marks=pytest.mark.long)])
