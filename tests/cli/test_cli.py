@@ -380,7 +380,9 @@ def test_reproduce_compares_fusers(spillway: Any, tmp_path: Path) -> None:
     text = out.read_text(encoding="utf-8")
     assert "## Table 4" in text
     assert "](data/optimus_traffic.svg)" in text
-    assert (data / "optimus_traffic.csv").read_text(encoding="utf-8").startswith("network,no fusion")
+    assert (
+        (data / "optimus_traffic.csv").read_text(encoding="utf-8").startswith("network,no fusion")
+    )
 
 
 @pytest.mark.parametrize("models", ["S8", pytest.param("S7,S8", marks=pytest.mark.long)])

@@ -355,7 +355,7 @@ def _searched_seconds(rows: Sequence[Row]) -> list[str]:
 def _validity(rows: Sequence[Row], study: CosmaStudy) -> str:
     text = (
         "**Validity**: every plan behind a number here was replayed byte by byte by `check`, "
-        "which knows nothing of how it was made, and moved what it claims."
+        "which knows no planner, and moved what it claims."
     )
     ran = [row for row in rows if row.get("max error") is not None]
     if study.execute and ran:

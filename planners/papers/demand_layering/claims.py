@@ -211,5 +211,5 @@ def _energy(rows: Sequence[Row]) -> Iterator[Claim]:
         "not significant",
         f"on average {text}",
         max(means.values()) <= SIGNIFICANT,
-        f"more than {SIGNIFICANT:g} % is taken for significant here",
+        f"more than {SIGNIFICANT:g} % counts as significant here",
     )

@@ -75,7 +75,7 @@ MEANS = {
         88.4,
         1.0,
         "{:.1f} %",
-        "where the sweep first finds the least delay, which hangs on single layers' times",
+        "where the sweep first finds the least delay, which depends on single layers' times",
     ),
 }
 """Percent by pipeline, and what of it (abstract, section IX)."""

@@ -69,8 +69,8 @@ def accuracy(rows: Sequence[Row]) -> Iterator[str]:
         f"{most:+.1f} points off."
     )
     yield (
-        "Memories of -MD pipelines are where a curve first reaches its least value, which hangs on "
-        "single layers' times; the paper's measured ones vary, the model's do not."
+        "Memories of -MD pipelines are where a curve first reaches its least value, which depends "
+        "on single layers' times; the paper's measured ones vary, the model's do not."
     )
 
 
