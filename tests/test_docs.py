@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 import planners as sp
 from planners.cli import main
+from planners.study.long_tables import plain
 
 ROOT = Path(__file__).parents[1]
 
@@ -50,6 +52,22 @@ def test_every_file_of_data_is_on_a_page() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     linked = set(re.findall(r"\]\(data/([\w.-]+)\)", text))
     assert linked == {path.name for path in (ROOT / "docs" / "data").iterdir()}
+
+
+SHORT = re.compile(r"((?:^\|.*\n)*)\n?\[All (\d+) rows\]\((data/[\w.-]+)\)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", [p.name for p in PAGES if "[All " in p.read_text("utf-8")])
+def test_rows_on_the_pages_are_those_of_their_files(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    for rows, count, file in SHORT.findall(text):
+        with (ROOT / "docs" / file).open(encoding="utf-8", newline="") as opened:
+            head, *lines = csv.reader(opened)
+        assert len(lines) == int(count), file
+        shown = [re.split(r"(?<!\\)\|", line.strip("|")) for line in rows.splitlines()]
+        places = [head.index(plain(cell)) for cell in shown[0]] if shown else []
+        kept = {tuple(line[place].replace(",", "") for place in places) for line in lines}
+        assert {tuple(plain(c).replace(",", "") for c in row) for row in shown[2:]} <= kept, file
 
 
 @pytest.mark.parametrize("name", [page.name for page in PAGES if blocks(page.name, "python")])
