@@ -36,7 +36,6 @@ def survives(
     d: int,
     order: str,
     *,
-    reverse: bool = False,
     widths: tuple[int, int] = (1, 1),
 ) -> bool:
     """Whether every read finds the input's own element, with the output `d` bytes in front of it.
@@ -47,25 +46,19 @@ def survives(
     wide_in, wide_out = widths
     given, made = (int(np.prod(s)) * w for s, w in zip(shapes, widths, strict=True))
     ring = np.full(max(given + d, made), -1)
-    if reverse:
-        start_in, start_out = max(0, made - given - d), max(0, given + d - made)
-    else:
-        start_in, start_out = d, 0
-    ring[(start_in + np.arange(given)) % len(ring)] = np.arange(given)
+    ring[(d + np.arange(given)) % len(ring)] = np.arange(given)
     where = addresses(shapes[0])
-    for place, wanted in _kernel(reads, shapes[1], order, reverse):
+    for place, wanted in _kernel(reads, shapes[1], order):
         read = where[np.array(wanted, int)][:, None] * wide_in + np.arange(wide_in)
         place = place * wide_out + np.arange(wide_out)
-        if (ring[(start_in + read) % len(ring)] != read).any():
+        if (ring[(d + read) % len(ring)] != read).any():
             return False
-        ring[(start_out + place) % len(ring)] = given + place
-    written = (start_out + np.arange(made)) % len(ring)
+        ring[place % len(ring)] = given + place
+    written = np.arange(made) % len(ring)
     return bool((ring[written] == given + np.arange(made)).all())
 
 
-def _kernel(
-    reads: Reads, shape: tuple[int, ...], order: str, reverse: bool
-) -> list[tuple[int, list[int]]]:
+def _kernel(reads: Reads, shape: tuple[int, ...], order: str) -> list[tuple[int, list[int]]]:
     """Each element written, in the kernel's order, and what is read just before."""
     places = addresses(shape)
     size = shape[1 if len(shape) == 4 else -1] if shape else 1
@@ -76,14 +69,7 @@ def _kernel(
             segment = turn[first : first + size]
             together = sorted({i for t in segment for i in reads[t]})
             wanted |= dict.fromkeys(segment, together)
-    steps = [(int(places[t]), wanted[t]) for t in turn]
-    if order == "buffered":  # all the segment's reads, then all its writes
-        for first in range(0, len(steps), size):
-            ends = first + size - 1 if reverse else first
-            for i in range(first, first + size):
-                if i != ends:
-                    steps[i] = (steps[i][0], [])
-    return steps[::-1] if reverse else steps
+    return [(int(places[t]), wanted[t]) for t in turn]
 
 
 def window_reads(
@@ -141,7 +127,7 @@ def runs_right(
         order, reads = known[op.name]
         (output,) = op.outputs
         shape, start = graph.tensors[output].shape, layout.offsets[output]
-        kernels = [_kernel(reads[name], shape, order, False) for name in op.inputs]
+        kernels = [_kernel(reads[name], shape, order) for name in op.inputs]
         where = {name: addresses(graph.tensors[name].shape) for name in op.inputs}
         for steps in zip(*kernels, strict=True):
             for name, (_, wanted) in zip(op.inputs, steps, strict=True):

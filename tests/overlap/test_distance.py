@@ -11,13 +11,7 @@ import pytest
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Part
 from planners.overlap.model import distance as module
-from planners.overlap.model.distance import (
-    buffered_distance,
-    distance,
-    footprint,
-    order,
-    segment_bytes,
-)
+from planners.overlap.model.distance import distance, order
 from tests.overlap.byte_ring import (
     Reads,
     addresses,
@@ -31,24 +25,20 @@ from tests.overlap.byte_ring import (
 Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def verify(
-    graph: Graph,
-    reads: Reads,
-    tensor: str,
-    kernel: str,
-    *,
-    reverse: bool = False,
-    tight: bool = True,
-) -> int:
+def footprint(input_bytes: int, output_bytes: int, d: int | None) -> int:
+    """Bytes that an input and an output take together at a distance, or apart."""
+    return input_bytes + output_bytes if d is None else max(input_bytes + d, output_bytes)
+
+
+def verify(graph: Graph, reads: Reads, tensor: str, kernel: str, *, tight: bool = True) -> int:
     """The distance, in elements, after the ring has agreed that it is right and the least."""
     op = graph.operators[0]
     shapes: Shapes = (graph.tensors[tensor].shape, graph.tensors["y"].shape)
-    find = buffered_distance if kernel == "buffered" else distance
-    found = find(graph, op, tensor, reverse=reverse)
+    found = distance(graph, op, tensor)
     d = math.prod(shapes[1]) if found is None else found
-    assert survives(reads, shapes, d, kernel, reverse=reverse)
+    assert survives(reads, shapes, d, kernel)
     if tight and d > 0:
-        assert not survives(reads, shapes, d - 1, kernel, reverse=reverse)
+        assert not survives(reads, shapes, d - 1, kernel)
     return d
 
 
@@ -90,27 +80,24 @@ def random_window(rng: random.Random, kind: str, dilated: bool = False) -> tuple
 
 
 @pytest.mark.parametrize("kind", ["conv", "depthwise", "pool"])
-@pytest.mark.parametrize("reverse", [False, True])
-def test_windows_are_right_at_d_and_corrupted_at_one_less(kind: str, reverse: bool) -> None:
-    rng = random.Random(f"{kind}{reverse}")
+def test_windows_are_right_at_d_and_corrupted_at_one_less(kind: str) -> None:
+    rng = random.Random(kind)
     for _ in range(100):
         graph, reads = random_window(rng, kind)
         kernel = "element" if kind != "conv" or graph.operators[0].groups > 1 else "segment"
         if graph.tensors["x"].shape[1] == graph.tensors["y"].shape[1] == 1:
             kernel = "element"  # one channel is both
         assert order(graph, graph.operators[0]) == kernel
-        verify(graph, reads, "x", kernel, reverse=reverse)
-        verify(graph, reads, "x", "buffered", reverse=reverse)
+        verify(graph, reads, "x", kernel)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_dilated_windows_are_right(reverse: bool) -> None:
+def test_dilated_windows_are_right() -> None:
     """By their hulls, so not always the least."""
     rng = random.Random(5)
     for _ in range(60):
         graph, reads = random_window(rng, "conv", dilated=True)
         kernel = order(graph, graph.operators[0])
-        verify(graph, reads, "x", kernel, reverse=reverse, tight=False)
+        verify(graph, reads, "x", kernel, tight=False)
 
 
 def linear(*sizes: int) -> tuple[Graph, Reads]:
@@ -127,9 +114,8 @@ def test_fully_connected_layers_take_the_papers_footprint() -> None:
     for _ in range(80):
         m, k, n = (rng.randint(1, 7) for _ in range(3))
         graph, reads = linear(m, k, n)
-        for reverse in (False, True):
-            d = verify(graph, reads, "x", "segment", reverse=reverse)
-            assert footprint(m * k, m * n, d) == max(m * n, m * k) + min(n, k) - 1
+        d = verify(graph, reads, "x", "segment")
+        assert footprint(m * k, m * n, d) == max(m * n, m * k) + min(n, k) - 1
 
 
 def test_pointwise_convolutions_and_stacks_of_rows_are_linear() -> None:
@@ -146,50 +132,12 @@ def test_pointwise_convolutions_and_stacks_of_rows_are_linear() -> None:
         assert distance(stacked, stacked.operators[0], "x") == expected
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_a_linear_over_four_axes_reads_across_its_segments(reverse: bool) -> None:
+def test_a_linear_over_four_axes_reads_across_its_segments() -> None:
     """In memory the second axis is the innermost, whatever it counts."""
     rng = random.Random(10)
     for _ in range(30):
         graph, reads = linear(*(rng.randint(1, 4) for _ in range(5)))
-        verify(graph, reads, "x", "segment", reverse=reverse)
-
-
-def spec_distance(h: int, w: int, c: int, k: int, r: int, s: int, p: int) -> tuple[int, int, int]:
-    """The formula of a pixel written after its reads, and the output's two sizes."""
-    rows, columns = (h + 2 * p - r) // s + 1, (w + 2 * p - r) // s + 1
-
-    def need(i: int, j: int) -> int:
-        row = max(0, i * s - p) * w + max(0, (j + 1) * s - p)
-        return c * min(row, max(0, (i + 1) * s - p) * w)
-
-    pixels = [(i, j) for i in range(rows) for j in range(columns)]
-    return max((i * columns + j + 1) * k - need(i, j) for i, j in pixels), rows, columns
-
-
-def test_buffered_distances_are_the_formula_of_the_last_pixel_still_needed() -> None:
-    rng = random.Random(3)
-    equal = 0
-    for _ in range(300):
-        h, w, c, k = (rng.randint(3, 9) for _ in range(4))
-        r, s = rng.choice((1, 3)), rng.randint(1, 2)
-        p = rng.randint(0, r // 2)
-        formula, rows, columns = spec_distance(h, w, c, k, r, s, p)
-        slide = tuple((n, n) for n in (r, s, p, 1))
-        op = Operator("op", "conv2d", ("x",), ("y",), ("w",), 1, *slide)
-        shapes = {"x": (1, c, h, w), "w": (k, c, r, r), "y": (1, k, rows, columns)}
-        made = k * rows * columns
-        graph = one_operator(op, shapes)
-        d = buffered_distance(graph, op, "x")
-        ours, theirs = footprint(h * w * c, made, d), footprint(h * w * c, made, max(0, formula))
-        # The formula lets the last pixel wait for reads of a next one, which there is not.
-        assert ours <= theirs
-        equal += ours == theirs
-        if s == 1 and r == 2 * p + 1 and c == k and p:
-            assert d == formula == (p * w + p) * c
-        if r == s == 1:
-            assert ours == theirs
-    assert equal > 200
+        verify(graph, reads, "x", "segment")
 
 
 def test_element_wise_operators_run_in_place() -> None:
@@ -199,11 +147,9 @@ def test_element_wise_operators_run_in_place() -> None:
             graph = one_operator(op, dict.fromkeys((*inputs, "y"), shape))
             assert order(graph, op) == "element"
             assert [distance(graph, op, name) for name in inputs] == [0] * len(inputs)
-            assert [distance(graph, op, name, reverse=True) for name in inputs] == [0] * len(inputs)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_a_broadcast_operand_may_die_too(reverse: bool) -> None:
+def test_a_broadcast_operand_may_die_too() -> None:
     rng = random.Random(4)
     for _ in range(60):
         out = tuple(rng.randint(1, 4) for _ in range(rng.choice((2, 3, 4))))
@@ -211,8 +157,8 @@ def test_a_broadcast_operand_may_die_too(reverse: bool) -> None:
         op = Operator("op", "mul", ("a", "b"), ("y",))
         graph = one_operator(op, {"a": out, "b": shape, "y": out})
         index = np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), out)
-        verify(graph, moved(index), "b", "element", reverse=reverse)
-        assert verify(graph, moved(np.arange(math.prod(out))), "a", "element", reverse=reverse) == 0
+        verify(graph, moved(index), "b", "element")
+        assert verify(graph, moved(np.arange(math.prod(out))), "a", "element") == 0
 
 
 def by_relation(rng: random.Random) -> list[tuple[Graph, Reads, str]]:
@@ -246,15 +192,13 @@ def by_relation(rng: random.Random) -> list[tuple[Graph, Reads, str]]:
     return found
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_what_operators_say_that_they_need_gives_exact_distances(reverse: bool) -> None:
+def test_what_operators_say_that_they_need_gives_exact_distances() -> None:
     """Exact where a segment stays until nothing of it is read any more."""
     rng = random.Random(6)
     for _ in range(12):
         for graph, reads, tensor in by_relation(rng):
             whole = whole_segments(reads, graph.tensors[tensor].shape)
-            verify(graph, whole, tensor, "segment", reverse=reverse)
-            verify(graph, whole, tensor, "buffered", reverse=reverse)
+            verify(graph, whole, tensor, "segment")
 
 
 def whole_segments(reads: Reads, shape: tuple[int, ...]) -> Reads:
@@ -289,8 +233,7 @@ def test_global_pools(kind: str) -> None:
     assert verify(graph, reads, "x", kernel) == (0 if kernel == "element" else 2)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_generic_and_closed_distances_agree(monkeypatch: pytest.MonkeyPatch, reverse: bool) -> None:
+def test_generic_and_closed_distances_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(8)
     graphs = [
         random_window(rng, kind, dilated=True)[0] for kind in ("conv", "depthwise", "pool") * 40
@@ -302,14 +245,13 @@ def test_generic_and_closed_distances_agree(monkeypatch: pytest.MonkeyPatch, rev
         op = Operator("op", "add", ("x", "z"), ("y",))
         graphs.append(one_operator(op, {"x": shape, "z": shape, "y": shape}))
 
-    def both(graph: Graph) -> list[int | None]:
+    def anew(graph: Graph) -> int | None:
         module._known.clear()
-        op = graph.operators[0]
-        return [find(graph, op, "x", reverse=reverse) for find in (distance, buffered_distance)]
+        return distance(graph, graph.operators[0], "x")
 
-    closed = [both(graph) for graph in graphs]
+    closed = [anew(graph) for graph in graphs]
     monkeypatch.setattr(module, "_closed", lambda *_: None)
-    assert [both(graph) for graph in graphs] == closed
+    assert [anew(graph) for graph in graphs] == closed
     module._known.clear()
 
 
@@ -333,7 +275,6 @@ def test_what_does_not_overlap() -> None:
     graph = one_operator(unknown, shapes)
     # All is read until the last element is written, which alone may lie on the input.
     assert distance(graph, unknown, "x") == 17
-    assert buffered_distance(graph, unknown, "x") == 16
     with pytest.raises(BadInput, match="op does not read w"):
         distance(graph, unknown, "w")
 
@@ -344,11 +285,6 @@ def test_bytes_are_elements_times_their_width() -> None:
     d = distance(graph, graph.operators[0], "x")
     assert d is not None
     assert distance(wide, wide.operators[0], "x") == 4 * d
-    assert segment_bytes(wide, "y") == 16
-    assert (
-        segment_bytes(one_operator(Operator("o", "relu", ("x",), ("y",)), {"x": (), "y": ()}), "y")
-        == 1
-    )
 
 
 def test_a_large_layer_takes_little_more_than_its_output() -> None:

@@ -61,39 +61,21 @@ def order(graph: Graph, op: Operator) -> Order:
     return "element"
 
 
-def distance(graph: Graph, op: Operator, tensor: str, *, reverse: bool = False) -> int | None:
+def distance(graph: Graph, op: Operator, tensor: str) -> int | None:
     """The least d = b_In − b_Out ≥ 0 in bytes at which `op` may write over its input `tensor`.
 
     None where they must lie apart: the operator has not exactly one output, or nothing of
     it could lie on the input. Any larger distance is as good. Together they take
-    `footprint(In, Out, d)` bytes; for a linear or pointwise In[M,K] → Out[M,N] these are
-    max(MN, MK) + min(N, K) − 1 elements (section 4).
-
-    With `reverse` the kernel runs from the last element to the first, and the output ends at
-    least d bytes after the input's end. Raises `BadInput` where `op` does not read `tensor`.
+    max(|In| + d, |Out|) bytes; for a linear or pointwise In[M,K] → Out[M,N] these are
+    max(MN, MK) + min(N, K) − 1 elements (section 4). Raises `BadInput` where `op` does not read
+    `tensor`.
     """
-    return _bytes(graph, op, tensor, reverse, buffered=False)
-
-
-def buffered_distance(
-    graph: Graph, op: Operator, tensor: str, *, reverse: bool = False
-) -> int | None:
-    """As `distance`, for a kernel that keeps a segment of its output aside until it is complete.
-
-    It takes `segment_bytes` of workspace, and a whole segment is written after all of its reads.
-    """
-    return _bytes(graph, op, tensor, reverse, buffered=True)
-
-
-def footprint(input_bytes: int, output_bytes: int, d: int | None) -> int:
-    """Bytes that an input and an output take together at a distance, or apart."""
-    return input_bytes + output_bytes if d is None else max(input_bytes + d, output_bytes)
-
-
-def segment_bytes(graph: Graph, tensor: str) -> int:
-    """Bytes of a segment: the channels of a pixel, or a vector along the last axis."""
-    shape = graph.tensors[tensor].shape
-    return graph.bytes_of(tensor, shape[_inner(shape)] if shape else 1)
+    if tensor not in op.inputs:
+        raise BadInput(f"{op.name} does not read {tensor}: its inputs are {', '.join(op.inputs)}")
+    if len(op.outputs) != 1:
+        return None
+    d = _distances(graph, op)[op.inputs.index(tensor)]
+    return d if d < graph.size_bytes(op.outputs[0]) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +89,14 @@ class _Reads:
     size: int
     own: bool
 
-    def distance(self, widths: Widths, *, buffered: bool) -> int:
+    def distance(self, widths: Widths) -> int:
         """The least distance in bytes, for elements of these widths."""
         begin = np.arange(len(self.lowest), dtype=np.int64) * self.size * widths.output
         left = np.minimum(self.lowest, _NEVER // widths.input) * widths.input
         # Once a segment is complete, all later ones are still to be read.
         later = np.minimum.accumulate(left[::-1])[::-1][1:]
         d = int((begin[1:] - later).max(initial=0))
-        if not buffered and (self.size > 1 or widths.output > widths.input):
+        if self.size > 1 or widths.output > widths.input:
             d = max(d, int((begin + self._rise(widths) - left).max(initial=0)))
         return max(0, d)
 
@@ -138,47 +120,27 @@ class Widths(NamedTuple):
     output: int
 
 
-class _Distances(NamedTuple):
-    """Of an operator from each of its inputs, in bytes: written at once, or kept aside."""
-
-    at_once: tuple[int, ...]
-    buffered: tuple[int, ...]
-
-
-_known: dict[Hashable, _Distances] = {}
+_known: dict[Hashable, tuple[int, ...]] = {}
 _MOST_KNOWN = 20_000
 
 
-def _bytes(graph: Graph, op: Operator, tensor: str, reverse: bool, *, buffered: bool) -> int | None:
-    if tensor not in op.inputs:
-        raise BadInput(f"{op.name} does not read {tensor}: its inputs are {', '.join(op.inputs)}")
-    if len(op.outputs) != 1:
-        return None
-    distances = _distances(graph, op, reverse)
-    d = (distances.buffered if buffered else distances.at_once)[op.inputs.index(tensor)]
-    return d if d < graph.size_bytes(op.outputs[0]) else None
-
-
-def _distances(graph: Graph, op: Operator, reverse: bool) -> _Distances:
-    """From all inputs at once: a walk segment by segment yields all of them."""
+def _distances(graph: Graph, op: Operator) -> tuple[int, ...]:
+    """From all inputs at once, in bytes: a walk segment by segment yields all of them."""
     output = graph.bytes_of(op.outputs[0], 1)
     widths = tuple(Widths(graph.bytes_of(name, 1), output) for name in op.inputs)
-    key = (look(graph, op), reverse, widths)
+    key = (look(graph, op), widths)
     if key not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        reads = [_closed(graph, op, tensor, reverse) for tensor in op.inputs]
+        reads = [_closed(graph, op, tensor) for tensor in op.inputs]
         if None in reads:
-            reads = list(_asked(graph, op, reverse))
-        pairs = [(read, each) for read, each in zip(reads, widths, strict=True) if read]
-        _known[key] = _Distances(
-            tuple(read.distance(each, buffered=False) for read, each in pairs),
-            tuple(read.distance(each, buffered=True) for read, each in pairs),
-        )
+            reads = list(_asked(graph, op))
+        pairs = zip(reads, widths, strict=True)
+        _known[key] = tuple(read.distance(each) for read, each in pairs if read)
     return _known[key]
 
 
-def _closed(graph: Graph, op: Operator, tensor: str, reverse: bool) -> _Reads | None:
+def _closed(graph: Graph, op: Operator, tensor: str) -> _Reads | None:
     """What is read, by formula; None for operators that have none."""
     out = graph.tensors[op.outputs[0]]
     shape = graph.tensors[tensor].shape
@@ -187,38 +149,33 @@ def _closed(graph: Graph, op: Operator, tensor: str, reverse: bool) -> _Reads | 
     if op.kind in CONVOLUTIONS | POOLS:
         by_element = order(graph, op) == "element"
         four = len(shape) == 4
-        return _windows(op, shape, out.shape, by_element, reverse) if four else None
+        return _windows(op, shape, out.shape, by_element) if four else None
     if op.kind == "linear":
         four = len(shape) == 4
-        return None if four else _broadcast((*shape[:-1], 1), shape, out.shape, False, reverse)
+        return None if four else _broadcast((*shape[:-1], 1), shape, out.shape, False)
     if not _broadcasts(shape, out.shape):
         return None
-    return _broadcast(shape, shape, out.shape, True, reverse)
+    return _broadcast(shape, shape, out.shape, True)
 
 
-def _windows(op: Operator, shape: Shape, out: Shape, by_element: bool, reverse: bool) -> _Reads:
-    """A window over [N, C, H, W]: the first pixel of each, or the last, in closed form."""
+def _windows(op: Operator, shape: Shape, out: Shape, by_element: bool) -> _Reads:
+    """A window over [N, C, H, W]: the first pixel of each, in closed form."""
     (batch, channels, height, width), (_, made, *spatial) = shape, out
     rows, columns = (
-        _edge(n, size, op.kernel[a], op.stride[a], op.padding[a], op.dilation[a], reverse)
+        _first(n, size, op.kernel[a], op.stride[a], op.padding[a], op.dilation[a])
         for a, (n, size) in enumerate(zip(spatial, (height, width), strict=True))
     )
     images = np.arange(batch, dtype=np.int64)[:, None, None] * height * width
     pixels = images + rows[:, None] * width + columns
-    element = pixels * channels
-    if reverse:
-        element = batch * height * width * channels - channels - element
     nothing = np.broadcast_to((rows < 0)[:, None] | (columns < 0), pixels.shape)
-    lowest = np.where(nothing, _NEVER, element).ravel()
-    return _Reads(lowest[::-1] if reverse else lowest, made, by_element)
+    return _Reads(np.where(nothing, _NEVER, pixels * channels).ravel(), made, by_element)
 
 
-def _edge(n: int, size: int, k: int, s: int, p: int, d: int, last: bool) -> NDArray[np.int64]:
-    """The first (or last) of `size` elements under each of n windows; −1 where there is none."""
+def _first(n: int, size: int, k: int, s: int, p: int, d: int) -> NDArray[np.int64]:
+    """The first of `size` elements under each of n windows; −1 where there is none."""
     start = np.arange(n, dtype=np.int64) * s - p
-    stop = start + d * (k - 1) + 1
-    edge = np.minimum(stop, size) - 1 if last else np.maximum(start, 0)
-    return np.where((stop <= 0) | (start >= size), -1, edge)
+    nothing = (start + d * (k - 1) < 0) | (start >= size)
+    return np.where(nothing, -1, np.maximum(start, 0))
 
 
 def _broadcasts(shape: Shape, out: Shape) -> bool:
@@ -226,7 +183,7 @@ def _broadcasts(shape: Shape, out: Shape) -> bool:
     return len(shape) <= len(out) and all(n in (1, m) for n, m in zip(shape, tail, strict=True))
 
 
-def _broadcast(shape: Shape, layout: Shape, out: Shape, by_element: bool, reverse: bool) -> _Reads:
+def _broadcast(shape: Shape, layout: Shape, out: Shape, by_element: bool) -> _Reads:
     """An operand of `shape`, broadcast; `layout` is that of its memory, which holds more for sums.
 
     Only the elements at the beginning of what a segment reads are those of `shape`.
@@ -238,23 +195,16 @@ def _broadcast(shape: Shape, layout: Shape, out: Shape, by_element: bool, revers
     lowest: NDArray[np.int64] = np.zeros((), np.int64)
     for axis in _raster(out)[:-1]:
         lowest = lowest[..., None] + np.arange(out[axis], dtype=np.int64) * strides[axis]
-    size = out[inner] if out else 1
-    if reverse:
-        beyond = (size - 1) * strides[inner] if out else 0
-        if not by_element:
-            beyond += layout[-1] - 1
-        lowest = prod(layout) - 1 - beyond - lowest
-    flat = lowest.ravel()
     own = by_element and bool(out) and strides[inner] > 0
-    return _Reads(flat[::-1] if reverse else flat, size, own)
+    return _Reads(lowest.ravel(), out[inner] if out else 1, own)
 
 
-def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
+def _asked(graph: Graph, op: Operator) -> Iterator[_Reads]:
     """What the operator needs segment by segment; by rows or planes if these are too many."""
     out = graph.tensors[op.outputs[0]].shape
     outer = _outer(out)
     if len(outer) == 3 and streams(graph, op):
-        yield from _by_rows(graph, op, reverse)
+        yield from _by_rows(graph, op)
         return
     boxes = [_at(out, outer, index) for index in np.ndindex(*(out[axis] for axis in outer))]
     read = [dict(needs(graph, op, op.outputs[0], box)) for box in boxes]
@@ -263,26 +213,20 @@ def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
     own = whole and order(graph, op) == "element"
     for tensor in op.inputs:
         shape = graph.tensors[tensor].shape
-        corners = np.array([_corner(boxes.get(tensor), shape, reverse) for boxes in read], np.int64)
-        yield _Reads(corners[::-1] if reverse else corners, size, own)
+        corners = np.array([_corner(boxes.get(tensor), shape) for boxes in read], np.int64)
+        yield _Reads(corners, size, own)
 
 
-def _by_rows(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
+def _by_rows(graph: Graph, op: Operator) -> Iterator[_Reads]:
     """The same where what a pixel reads is what its row reads of what its column reads."""
     out = graph.tensors[op.outputs[0]].shape
     own = order(graph, op) == "element"
     for tensor, (rows, columns) in zip(op.inputs, rows_and_columns(graph, op), strict=True):
-        shape = graph.tensors[tensor].shape
-        (_, channel, row, column), whole = _strides(shape), shape[1] - 1
+        _, _, row, column = _strides(graph.tensors[tensor].shape)
         a, b = np.array(rows, np.int64), np.array(columns, np.int64)
-        if reverse:
-            highest = (a[:, 1:] - 1) * row + (b[:, 1] - 1) * column + whole * channel
-            corners = prod(shape) - 1 - highest
-        else:
-            corners = a[:, :1] * row + b[:, 0] * column
+        corners = a[:, :1] * row + b[:, 0] * column
         nothing = (a[:, 1:] <= a[:, :1]) | (b[:, 1] <= b[:, 0])
-        corners = np.where(nothing, _NEVER, corners).reshape(-1)
-        yield _Reads(corners[::-1] if reverse else corners, out[1], own)
+        yield _Reads(np.where(nothing, _NEVER, corners).reshape(-1), out[1], own)
 
 
 def _at(shape: Shape, axes: Sequence[int], index: Sequence[int]) -> Box:
@@ -292,18 +236,14 @@ def _at(shape: Shape, axes: Sequence[int], index: Sequence[int]) -> Box:
     return tuple(box)
 
 
-def _corner(box: Box | None, shape: Shape, reverse: bool) -> int:
-    """The lowest element of the segments that a box touches; counted from the end, the highest."""
+def _corner(box: Box | None, shape: Shape) -> int:
+    """The lowest element of the segments that a box touches."""
     if box is None:
         return _NEVER
-    strides = _strides(shape)
     if shape:  # A segment comes and goes whole, whichever of its channels are read.
         inner = _inner(shape)
         box = (*box[:inner], (0, shape[inner]), *box[inner + 1 :])
-    if not reverse:
-        return sum(start * stride for (start, _), stride in zip(box, strides, strict=True))
-    highest = sum((stop - 1) * stride for (_, stop), stride in zip(box, strides, strict=True))
-    return prod(shape) - 1 - highest
+    return sum(start * stride for (start, _), stride in zip(box, _strides(shape), strict=True))
 
 
 def _outer(out: Shape) -> tuple[int, ...]:
