@@ -24,14 +24,10 @@ EXACT_SHARE = 0.8  # of the time left, for the exact search of a part
 
 
 class PartPlaces(NamedTuple):
-    """Places of a part in the least pool known, and a bound on any pool of this order.
-
-    `exact` where CP-SAT sought them.
-    """
+    """Places of a part in the least pool known; `exact` where CP-SAT sought them."""
 
     pool: int
     places: Places
-    bound: int
     exact: bool = False
 
 
@@ -52,18 +48,13 @@ class StretchOrder:
         """The bytes it takes, as far as known."""
         return max(laid.pool for laid in self.laid)
 
-    @property
-    def bound(self) -> int:
-        """A lower bound in bytes on the places of this order."""
-        return max(laid.bound for laid in self.laid)
-
     def lay(self, least: int, known: Known, clock: Clock) -> None:
         """Search quickly; parts of equal looks are searched once."""
         for part in self.parts:
             key = (part.look, least)
             if key not in known:
                 share = clock.part(QUICK_SHARE * clock.left_s)
-                known[key] = PartPlaces(*tightest(part, least, share), part.floor)
+                known[key] = PartPlaces(*tightest(part, least, share))
             self.laid.append(known[key])
 
     def improve(self, least: int, known: Known, clock: Clock) -> None:
@@ -76,10 +67,10 @@ class StretchOrder:
             key = (part.look, -1)
             if key not in known:
                 share = clock.part(EXACT_SHARE * clock.left_s)
-                known[key] = PartPlaces(*improve(part, least, laid.pool, laid.places, share), True)
-            improved = known[key]
-            better = improved if improved.pool <= laid.pool else laid
-            self.laid[at] = better._replace(bound=improved.bound, exact=True)
+                pool, places, _ = improve(part, least, laid.pool, laid.places, share)
+                known[key] = PartPlaces(pool, places)
+            better = known[key] if known[key].pool <= laid.pool else laid
+            self.laid[at] = better._replace(exact=True)
 
 
 def best_ways(
