@@ -7,15 +7,12 @@ from itertools import permutations
 
 import pytest
 
-import planners as sp
 from planners.catalogue.vmcu import POINTWISE, TABLE_2, bottleneck, pointwise
 from planners.core.compute_seconds import ComputeSeconds
 from planners.core.details.pool import KernelRun, PoolLayout
-from planners.core.errors import BadInput
 from planners.core.machine import load_machine
-from planners.overlap.cost.mcu import cost, plan_cost
+from planners.overlap.cost.mcu import cost
 from planners.overlap.cost.work import KernelWork, tinyengine_work, work
-from planners.overlap.emit.saved import layout_of
 from planners.papers.vmcu.paper import TABLE_3
 
 DONE = KernelWork(
@@ -64,30 +61,6 @@ def test_copies_cost_more_than_modulo_operations_on_the_paper_s_small_board() ->
         # The paper measured 18.5 to 40.0 %, loops unrolled in full included.
         assert 0 < 1 - ours.latency_s / theirs.latency_s < 0.185
         assert 0 < 1 - ours.energy_j / theirs.energy_j < 0.206
-
-
-def test_a_plan_is_costed_by_its_own_layout_and_machine() -> None:
-    graph = bottleneck(TABLE_2["S7"])
-    least = sp.plan(graph, "overlap", 10**6, machine="stm32f746", objective="ram")
-    found = plan_cost(least)
-    assert found.machine == "stm32f746"
-    assert found.work == work(graph, layout_of(least))
-    assert found.work.repeated_macs == least.details.pool.front[-1].extra_macs > 0
-    # The board's cycles a MAC by kind are asked, on one without them its rate.
-    share = found.work.repeated_macs / found.work.macs
-    assert found.seconds.repeated == pytest.approx(share * found.seconds.compute)
-    assert 1.49 < found.seconds.compute * 216e6 / graph.macs < 2.13
-    without = replace(least.machine, compute_maps=(), compute_rates={}, sources={})
-    ideal = plan_cost(least, machine=without).seconds
-    assert ideal.repeated == found.work.repeated_macs / 432e6
-    still = plan_cost(sp.plan(graph, "overlap", 10**6, machine="stm32f746"))
-    assert still.work.repeated_macs == 0
-    assert still.work.macs == found.work.macs == graph.macs
-    assert still.energy_j < found.energy_j
-    faster = plan_cost(least, machine=load_machine("stm32h743"))
-    assert faster.latency_s < found.latency_s
-    with pytest.raises(BadInput, match="has no circular pool"):
-        plan_cost(sp.plan(graph, "cosma"))
 
 
 def test_the_paper_s_times_are_those_of_a_ninth_of_the_presets_rate() -> None:

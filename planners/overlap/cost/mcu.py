@@ -2,8 +2,7 @@
 
 Its terms, all from the machine's fields and the counts of `work`:
 
-* `compute`, `repeated`: MACs, and those done again, at the pace of the network's operators on the
-  machine (`planners.core.compute_seconds`);
+* `compute`, `repeated`: MACs, and those done again, at the machine's rate;
 * `ram`: bytes read and written at the on-chip memory's bandwidths;
 * `flash`: bytes of weights at the flash's bandwidth; they are read anew for every
   `KernelStyle.pixels` output pixels, nothing is cached;
@@ -15,26 +14,19 @@ takes, and the memories' energy by the byte: the presets' `mac_pj` is that of th
 
 What the model leaves out: instructions of loops and requantization, pipeline stalls, caches. A
 preset's `macs_per_s` is the most that the instruction set allows; the vMCU paper's Table 3 has
-TinyEngine at 23 million MACs a second on modules S1 to S8, a ninth of it. `cost` takes that rate.
-`plan_cost` takes cycles a MAC by kind where the machine has them, which are those of measured
-kernels: the bytes that these move count twice, some 6 % of S1 to S8. On a machine without them,
-which is ideal, replace `macs_per_s` by what the board reaches. The paper measured 20.6 to 53.0 %
-less energy and 18.5 to 40.0 % less latency than TinyEngine on nine pointwise convolutions (section
-7.2), which it explains by copies that TinyEngine makes (they are in `work.tinyengine_work`) and by
-loops unrolled in full (they are not in the model), and 1.03 times its speed on modules S1 to S8
-(section 7.3).
+TinyEngine at 23 million MACs a second on modules S1 to S8, a ninth of it. The paper measured 20.6
+to 53.0 % less energy and 18.5 to 40.0 % less latency than TinyEngine on nine pointwise convolutions
+(section 7.2), which it explains by copies that TinyEngine makes (they are in
+`work.tinyengine_work`) and by loops unrolled in full (they are not in the model), and 1.03 times
+its speed on modules S1 to S8 (section 7.3).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
-from planners.core.compute_seconds import ComputeSeconds
 from planners.core.machine import Machine
-from planners.core.plan import Plan
-from planners.overlap.cost.work import DOT, KernelStyle, KernelWork
-from planners.overlap.cost.work import work as work_of
-from planners.overlap.emit.saved import layout_of
+from planners.overlap.cost.work import KernelWork
 
 MODULO_CYCLES = 13
 """A division (2 to 12 cycles on a Cortex-M4, recalled) and a multiply-subtract, at worst."""
@@ -71,19 +63,6 @@ class McuCost:
     @property
     def energy_j(self) -> float:
         return self.joules.total
-
-
-def plan_cost(plan: Plan, kernels: KernelStyle = DOT, machine: Machine | None = None) -> McuCost:
-    """The cost of an overlap plan, on its own machine unless another is given.
-
-    Raises `BadInput` for the plan of another planner.
-    """
-    board, graph = machine or plan.machine, plan.graph
-    if not board.is_ideal and graph.macs:
-        pace_s = ComputeSeconds(graph, board).macs_s(graph.macs, graph.operators)
-        mac_pj = board.mac_pj * board.macs_per_s * pace_s / graph.macs  # the whole core's
-        board = replace(board, macs_per_s=graph.macs / pace_s, mac_pj=mac_pj)
-    return cost(work_of(graph, layout_of(plan), kernels), board)
 
 
 def cost(work: KernelWork, machine: Machine, modulo_cycles: float = MODULO_CYCLES) -> McuCost:
