@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from planners.core.element_types import Width, width_of_file
 from planners.core.errors import BadInput
-from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
+from planners.core.graph import GRANULARITIES, Graph, Tensor
 from planners.importers.padding import graph_of
 from planners.importers.passes import CallTrace
 
@@ -39,6 +38,8 @@ def from_onnx(
     """
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
+    from planners.importers.torch.ops import opaque_named
+
     try:
         trace, source, opaque = _trace(path, input_shape)
     except UnicodeDecodeError as error:
@@ -55,12 +56,7 @@ def from_onnx(
         raise BadInput(f"{path}: {error}") from error
     if not graph.operators:
         raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
-    names = [op.name for op in graph.operators if not opaque.isdisjoint(_kinds(op))]
-    return replace(graph, source={**graph.source, "opaque": names}) if names else graph
-
-
-def _kinds(op: Operator) -> set[str]:
-    return {op.kind, *(part.kind for part in op.parts)}
+    return opaque_named(graph, opaque)
 
 
 def _trace(

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from planners.core.element_types import Width, width_of_file
 from planners.core.errors import BadInput
-from planners.core.graph import GRANULARITIES, Graph, Operator, Tensor
+from planners.core.graph import GRANULARITIES, Graph, Tensor
 from planners.importers.padding import graph_of
 from planners.importers.passes import CallTrace, needed
 from planners.importers.torch.aten_calls import Aten, NodeValue
+from planners.importers.torch.ops import opaque_named
 
 if TYPE_CHECKING:
     from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteSubgraph
@@ -88,13 +89,7 @@ def from_tflite(
         raise BadInput(f"{path}: {error}") from error
     if not graph.operators:
         raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
-    opaque = found.calls.opaque
-    names = [op.name for op in graph.operators if not opaque.isdisjoint(_kinds(op))]
-    return replace(graph, source={**graph.source, "opaque": names}) if names else graph
-
-
-def _kinds(op: Operator) -> set[str]:
-    return {op.kind, *(part.kind for part in op.parts)}
+    return opaque_named(graph, found.calls.opaque)
 
 
 def _check_shapes(file: TfliteFile, found: FoundCalls, given: Sequence[Any] | None) -> None:

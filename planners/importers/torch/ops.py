@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import inf
 from types import SimpleNamespace
@@ -90,9 +90,14 @@ def is_opaque(kind: str) -> bool:
     return "." in kind
 
 
-def opaque_named(graph: Graph) -> Graph:
-    """The graph, its source with the names of the operators that nothing is known of."""
-    names = [op.name for op in graph.operators if any(is_opaque(p.kind) for p in op.parts)]
+def opaque_named(graph: Graph, kinds: Collection[str] = ()) -> Graph:
+    """The graph, its source with the names of the operators that nothing is known of: of these
+    kinds, and those of libraries that are not known."""
+    names = [
+        op.name
+        for op in graph.operators
+        if any(kind in kinds or is_opaque(kind) for kind in (op.kind, *(p.kind for p in op.parts)))
+    ]
     return replace(graph, source={**graph.source, "opaque": names}) if names else graph
 
 
