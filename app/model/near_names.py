@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from planners.catalogue.timm_names import timm_names
+from planners.catalogue.names import timm_names
 
 TIMM = "timm:"
 

@@ -253,7 +253,7 @@ def no_such_model(name: str) -> UnknownName:
     """That no model has this name, with those that are near."""
     from difflib import get_close_matches
 
-    from planners.catalogue.timm_names import timm_names
+    from planners.catalogue.names import timm_names
 
     known = [f"timm:{name}"] if name in timm_names() else []
     near = known or get_close_matches(name.lower(), (*names.CATALOGUE, *names.TIMM_SUGGESTED), n=3)

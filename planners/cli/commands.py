@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "What is a plan's peak made of? By kind, block and tensor, each with what lowers it.",
     ),
     "code": (
-        "planners.cli.code",
+        "planners.cli.export",
         "Write an overlap plan as C99: int8, one pool of the planned bytes, no other memory.",
     ),
     "export": (

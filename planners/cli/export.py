@@ -1,4 +1,4 @@
-"""The command that writes a plan as files that others read: a page, tables, a trace."""
+"""Commands that write a plan as files that others read: a page, tables, a trace; C code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import planners as sp
 from planners.cli.app import AsJson, app
 from planners.cli.files import require_distinct
 from planners.cli.options import PlanFile
-from planners.cli.output import CommandAnswer, Reporter, print_table
+from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
 from planners.core.files import write_text
 
 PAGE, FILES = "app.outputs.standalone", "app.outputs.export"
@@ -100,3 +100,34 @@ def explorer_part(name: str, command: str) -> ModuleType:
             f"`{command}` draws with the explorer, which needs {error.name}: "
             "install it with `pip install panel`"
         ) from error
+
+
+@app.command()
+def code(
+    plan_file: PlanFile,
+    out: Annotated[Path, typer.Option("--out", help="a folder, new or empty or of this command")],
+    weights: Annotated[
+        Literal["model", "random"],
+        typer.Option("--weights", help="of the plan's own model, calibrated; or without a model"),
+    ] = "model",
+    seed: Annotated[int, typer.Option("--seed", help="of random weights and inputs")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Write an overlap plan as C99: int8, one pool of the planned bytes, no other memory.
+
+    `make run` in the folder prints the checksum that is printed here.
+    """
+    made = sp.Plan.load(plan_file)
+    sp.check(made)
+    with Reporter(f"writing {made.graph.name} as C"):
+        written = sp.write_code(made, out, weights=weights, seed=seed)
+        checksum = written.checksum
+    facts = {
+        "model": made.graph.name,
+        "out": str(out),
+        "files": list(written.files),
+        "pool_bytes": written.pool_bytes,
+        "checksum": checksum,
+    }
+    shown = {"files": " ".join(written.files), "pool_bytes": size_text(written.pool_bytes)}
+    CommandAnswer(as_json).give(facts, print_table(facts | shown))

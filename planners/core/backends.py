@@ -181,7 +181,7 @@ RUN_FROM_DISK: Service[RunFromDisk] = Service(
     "run from disk", "planners.backends.disk.session:stream_model"
 )
 WRITE_WEIGHTS: Service[WriteWeights] = Service(
-    "weights on disk", "planners.backends.disk.write:write_weights"
+    "weights on disk", "planners.backends.disk.session:write_weights"
 )
 MEASURE_LAYERS: Service[MeasureLayers] = Service(
     "times of layers", "planners.backends.disk.measure:measure_layers"
@@ -193,6 +193,6 @@ MEASURE_ARRAY: Service[MeasureArray] = Service(
     "rates of operators", "planners.backends.disk.array_rates:measure_array"
 )
 MEASURE_STORAGE: Service[MeasureStorage] = Service(
-    "rate of storage", "planners.backends.disk.rate:measure_storage"
+    "rate of storage", "planners.backends.disk.reader:measure_storage"
 )
 WRITE_CODE: Service[WriteCode] = Service("C code", "planners.backends.c.of_plan:code_of_plan")

@@ -17,7 +17,7 @@ from planners.catalogue.networks.amoebanet_d import AmoebaNetD
 from planners.catalogue.networks.darknet import NETWORKS
 from planners.catalogue.networks.darts import Darts
 from planners.catalogue.networks.mcunet import TABLES, mcunet
-from planners.catalogue.networks.transformer import transformer
+from planners.catalogue.torch_models import transformer
 from planners.core.errors import BadInput, UnknownName
 from planners.importers.passes import GRANULARITIES
 

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from planners.backends.disk.ring import ParameterRing
 from planners.backends.disk.weights import BLOCK
+from planners.core.backends import StorageRate
 from planners.core.errors import BadInput
 from planners.core.integers import rounded_up
+from planners.core.timed import median_seconds
 
 CHUNK = 4 * 2**20
 """Bytes of a read: as fast as larger ones where it was tried, and soon over when a run stops."""
@@ -183,3 +186,25 @@ def _file_system(path: str) -> str:
     except (OSError, ValueError, IndexError):
         pass
     return ""
+
+
+REQUEST_BYTES = 64 * 2**10
+
+
+def measure_storage(path: str | Path, file_bytes: int) -> StorageRate:
+    """Two sizes give a latency and a rate: t = latency + bytes / rate."""
+    storage, ring = Storage(path), ParameterRing(file_bytes)
+
+    def read(start: int, size: int) -> None:
+        storage.forget()
+        storage.read(start, ring.view(0, size), ring.address, lambda done: None)
+
+    starts = iter(range(0, file_bytes, 2 * REQUEST_BYTES))
+    try:
+        small = median_seconds(lambda: read(next(starts), REQUEST_BYTES), runs=101)
+        large = median_seconds(lambda: read(0, file_bytes), runs=5)
+    finally:
+        storage.close()
+        ring.close()
+    rate = (file_bytes - REQUEST_BYTES) / max(large - small, 1e-9)
+    return StorageRate(rate, max(0.0, small - REQUEST_BYTES / rate), storage.note)

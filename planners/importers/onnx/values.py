@@ -19,7 +19,6 @@ from onnx import numpy_helper
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from planners.core.errors import BadInput
-from planners.importers.onnx.believed import require_believable
 from planners.importers.onnx.branches import branch_nodes
 from planners.importers.onnx.contributed import (
     BLOCKED,
@@ -54,7 +53,14 @@ from planners.importers.onnx.rounds import (
     rounds_done,
     scan_round,
 )
-from planners.importers.onnx.rules import Shape, learned_values, not_inferred, slid, with_default
+from planners.importers.onnx.rules import (
+    Shape,
+    learned_values,
+    not_inferred,
+    require_believable,
+    slid,
+    with_default,
+)
 
 MOST_NUMBERS = 2**12
 """Elements of a value beyond which it is data, not a computed size."""

@@ -35,7 +35,7 @@ from app.session.initial_plan import first_shown
 from app.session.pinning import PinnedPlan
 from app.session.session import Session
 from app.views.dag.bars import Message
-from planners.catalogue.timm_names import timm_names
+from planners.catalogue.names import timm_names
 from planners.core.details import MovedByHand
 from planners.core.errors import BadInput
 from planners.core.options import Spec

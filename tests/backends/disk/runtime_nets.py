@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.backends.disk.write import write_weights
+from planners.backends.disk.session import write_weights
 from tests.plans import plan_of
 
 PLENTY = 2**30

@@ -15,8 +15,7 @@ import planners as sp
 from planners.backends.disk.layout import layout_of
 from planners.backends.disk.ring import ParameterRing, RingTwice
 from planners.backends.disk.run import stream
-from planners.backends.disk.session import stream_model
-from planners.backends.disk.write import write_weights
+from planners.backends.disk.session import stream_model, write_weights
 from planners.core.errors import BadInput
 from tests.backends.disk.runtime_nets import PLENTY, Small, Tied, case
 
