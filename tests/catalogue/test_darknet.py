@@ -18,9 +18,10 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.importers.darknet.cfg import parse, read_cfg
 from planners.importers.darknet.layers import Network
-from planners.importers.darknet.reader import module_of, section_of
+from planners.importers.darknet.reader import module_of
 from planners.papers.demand_layering.paper import TABLE_1
 from planners.papers.demand_layering.sections import darknet_table
+from tests.importers.darknet_sections import section_of
 
 FILES = Path(__file__).parents[3] / "shared" / "data" / "darknet"
 FIRST = 14

@@ -16,6 +16,7 @@ from planners.core.errors import BadInput
 from planners.importers.darknet import layers as darknet_layers
 from planners.importers.darknet import reader as darknet
 from planners.importers.darknet.cfg import essence, parse
+from tests.importers.darknet_sections import section_of
 
 NET = "[net]\nbatch=64\nwidth=8\nheight=12\nchannels=3\n"
 CONV = "[convolutional]\nbatch_normalize=1\nfilters={}\nsize=3\nstride=1\npad=1\nactivation=leaky\n"
@@ -61,7 +62,7 @@ def run(text: str, image: torch.Tensor) -> Any:
 
 def test_operators_are_fused_and_name_their_sections(small: Path) -> None:
     graph = sp.from_darknet(small)
-    found = [(op.kind, darknet.section_of(op)) for op in graph.operators]
+    found = [(op.kind, section_of(op)) for op in graph.operators]
     assert found == [
         ("conv2d", (0, "convolutional")),
         ("max_pool2d", (1, "maxpool")),

@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from planners.backends.int8.geometry import Image, image, stored_shape
-from planners.backends.int8.net import QNet, QOp, QTensor, finished, scaled
+from planners.backends.int8.net import QNet, QOp, finished, scaled
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 
@@ -53,18 +53,6 @@ def random_inputs(net: QNet, seed: int) -> dict[str, Bytes]:
     rng = np.random.default_rng(seed)
     shapes = {name: stored_shape(net.graph.tensors[name].shape) for name in net.graph.inputs}
     return {name: rng.integers(-128, 128, shape, dtype=np.int8) for name, shape in shapes.items()}
-
-
-def to_int8(values: NDArray[np.floating], tensor: QTensor) -> Bytes:
-    """Real values, [1, C, H, W] where there are four axes, as a tensor's bytes in memory."""
-    codes = np.clip(np.rint(values / tensor.scale) + tensor.zero, -128, 127).astype(np.int8)
-    return np.ascontiguousarray(codes.transpose(0, 2, 3, 1)) if codes.ndim == 4 else codes
-
-
-def to_real(values: Bytes, tensor: QTensor) -> NDArray[np.float64]:
-    """The real values that a tensor's bytes in memory stand for: the inverse of `to_int8`."""
-    real: NDArray[np.float64] = tensor.scale * (values.astype(np.float64) - tensor.zero)
-    return real.transpose(0, 3, 1, 2) if real.ndim == 4 else real
 
 
 def _operand(graph: Graph, op: QOp, index: int, value: Bytes) -> Integers:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planners.core.element_types import Width
 from planners.core.errors import BadInput
-from planners.core.graph import GRANULARITIES, Graph, Operator
+from planners.core.graph import GRANULARITIES, Graph
 from planners.importers.darknet.cfg import essence, parse, read_cfg
 from planners.importers.darknet.layers import Network
 
@@ -94,15 +93,6 @@ def module_of(network: Network) -> torch.nn.Module:
     from planners.importers.darknet.modules import Darknet
 
     return Darknet(network).eval()
-
-
-def section_of(operator: Operator) -> tuple[int, str] | None:
-    """Number and kind of the Darknet section that an operator computes; None without one.
-
-    A section has one operator or several, or none: routes of one layer, heads, dropout.
-    """
-    match = re.match(r"(\d+)_([a-z]+)", operator.block)
-    return (int(match.group(1)), match.group(2)) if match else None
 
 
 def _shape(given: Any, network: Network, name: str | Path) -> list[int]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional
 
 import planners as sp
-from planners.backends.int8.net import QNet
+from planners.backends.int8.net import QNet, QTensor
 from planners.backends.int8.quantize import quantize
 from planners.backends.int8.random_net import random_net
-from planners.backends.int8.reference import run_reference, to_int8, to_real
+from planners.backends.int8.reference import Bytes, run_reference
 from planners.catalogue import build
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
@@ -22,6 +23,18 @@ from tests.backends.int8_pool.execute import execute_int8
 from tests.importers.few_blocks import few_blocks
 
 Example = tuple[Graph, nn.Module, tuple[torch.Tensor, ...]]
+
+
+def to_int8(values: NDArray[np.floating], tensor: QTensor) -> Bytes:
+    """Real values, [1, C, H, W] where there are four axes, as a tensor's bytes in memory."""
+    codes = np.clip(np.rint(values / tensor.scale) + tensor.zero, -128, 127).astype(np.int8)
+    return np.ascontiguousarray(codes.transpose(0, 2, 3, 1)) if codes.ndim == 4 else codes
+
+
+def to_real(values: Bytes, tensor: QTensor) -> NDArray[np.float64]:
+    """The real values that a tensor's bytes in memory stand for: the inverse of `to_int8`."""
+    real: NDArray[np.float64] = tensor.scale * (values.astype(np.float64) - tensor.zero)
+    return real.transpose(0, 3, 1, 2) if real.ndim == 4 else real
 
 
 def errors(net: QNet, module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> dict[str, float]:

@@ -12,9 +12,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.backends.int8.geometry import Image, WindowPixels, cover, image
+from planners.backends.int8.geometry import Image, image
 from planners.backends.int8.net import Channels, QOp, finished, scaled
 from planners.core.graph import Graph
+from tests.backends.int8_pool.covers import WindowPixels, cover
 
 Integers = NDArray[np.int64]
 T = TypeVar("T")

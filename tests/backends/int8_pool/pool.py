@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.backends.int8.geometry import WindowPixels
+from tests.backends.int8_pool.covers import WindowPixels
 
 Integers = NDArray[np.int64]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.backends.int8.geometry import Image, WindowPixels, image
+from planners.backends.int8.geometry import Image, image
 from planners.backends.int8.net import QNet
 from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.overlap.model.segments import Segments
+from tests.backends.int8_pool.covers import WindowPixels
 from tests.backends.int8_pool.kernels import Kernel, pixel
 from tests.backends.int8_pool.pool import BytePool, KernelRead, PixelPlaces, PixelRing, Whole
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.backends.int8.geometry import WindowPixels
 from planners.backends.int8.net import finished, scaled
 from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
+from tests.backends.int8_pool.covers import WindowPixels
 from tests.backends.int8_pool.kernels import Joined, Kernel, part_of, pixel
 from tests.backends.int8_pool.pool import BytePool, PixelPlaces, PixelRing, Whole
 from tests.backends.int8_pool.runner import PoolRunner

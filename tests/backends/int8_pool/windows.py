@@ -7,9 +7,10 @@ from itertools import product
 
 import numpy as np
 
-from planners.backends.int8.geometry import Image, WindowPixels
+from planners.backends.int8.geometry import Image
 from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
+from tests.backends.int8_pool.covers import WindowPixels
 from tests.backends.int8_pool.kernels import Joined, Kernel
 from tests.backends.int8_pool.pool import PixelPlaces, PixelWindow, Whole
 from tests.backends.int8_pool.runner import PoolRunner
