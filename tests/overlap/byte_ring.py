@@ -21,6 +21,11 @@ def one_operator(op: Operator, shapes: dict[str, tuple[int, ...]]) -> Graph:
     return Graph("one", tensors, (op,), op.inputs, op.outputs)
 
 
+def footprint(input_bytes: int, output_bytes: int, d: int | None) -> int:
+    """Bytes that an input and an output take together at a distance, or apart."""
+    return input_bytes + output_bytes if d is None else max(input_bytes + d, output_bytes)
+
+
 def addresses(shape: tuple[int, ...]) -> np.ndarray:
     """The place of each element in memory: channels of a pixel together where there are pixels."""
     n = int(np.prod(shape))

@@ -15,6 +15,7 @@ from planners.overlap.model.distance import distance, order
 from tests.overlap.byte_ring import (
     Reads,
     addresses,
+    footprint,
     moved,
     one_operator,
     survives,
@@ -23,11 +24,6 @@ from tests.overlap.byte_ring import (
 )
 
 Shapes = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-def footprint(input_bytes: int, output_bytes: int, d: int | None) -> int:
-    """Bytes that an input and an output take together at a distance, or apart."""
-    return input_bytes + output_bytes if d is None else max(input_bytes + d, output_bytes)
 
 
 def verify(graph: Graph, reads: Reads, tensor: str, kernel: str, *, tight: bool = True) -> int:

@@ -6,7 +6,8 @@ import random
 
 from planners.core.details.pool import Buffer, Form, KernelRun, PoolLayout
 from planners.core.graph import Graph, Operator, Part, Tensor
-from planners.overlap.model.distance import distance, footprint
+from planners.overlap.model.distance import distance
+from tests.overlap.byte_ring import footprint
 
 Shape = tuple[int, ...]
 Pair = tuple[int, int]
