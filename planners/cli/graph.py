@@ -91,12 +91,7 @@ def budgets(
     b = sp.budgets(network, parameters=asked == COUNTED, time_limit=time_limit)
     facts = {
         "model": network.name,
-        "MR": b.MR,
-        "MH": b.MH,
-        "MP": b.MP,
-        "MP_proven": b.MP_proven,
-        "MP_bound": b.MP_bound,
-        "default_peak": b.default_peak,
+        **{name: getattr(b, name) for name in "MR MH MP MP_proven MP_bound default_peak".split()},
         "operators": len(network.operators),
         "binding_operator": b.binding_operator,
         "parameters_counted": asked == COUNTED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -50,22 +50,13 @@ def simulate(
     plan = sp.Plan.load(plan_file)
     timed_on = plan.machine if machine is None else sp.load_machine(machine)
     trace = sp.simulate(plan, timed_on, serial=serial)
-    facts = {
-        "machine": trace.machine,
-        "serial": trace.serial,
-        "makespan_s": trace.makespan_s,
-        "times": trace.times,
-        "traffic_bytes": trace.traffic_bytes,
-        "peak_bytes": trace.peak_bytes,
-        "energy_j": trace.energy_j,
-    }
+    names = "machine serial makespan_s times traffic_bytes peak_bytes energy_j"
+    facts: dict[str, Any] = {name: getattr(trace, name) for name in names.split()}
     parts = {f"{name} busy_s": value for name, value in trace.busy_s.items()}
     parts |= {f"{name} stalled_s": value for name, value in trace.stall_s.items()}
     parts |= {f"{name} energy_j": value for name, value in trace.energy.items()}
     nested: dict[str, object] = {
-        "busy_s": trace.busy_s,
-        "stall_s": trace.stall_s,
-        "energy": trace.energy,
+        name: getattr(trace, name) for name in ("busy_s", "stall_s", "energy")
     }
     if len(trace.touched_bytes) > 1:
         nested["touched_bytes"] = trace.touched_bytes

@@ -46,9 +46,7 @@ def time_layers(graph: sp.Graph, out: Path, repeats: int, as_json: bool) -> None
         "model": graph.name,
         "layers": len(done.layers),
         "repeats": repeats,
-        "read_s": _seconds([layer.read for layer in done.layers]),
-        "copy_s": _seconds([layer.copy for layer in done.layers]),
-        "kernel_s": _seconds([layer.kernel for layer in done.layers]),
+        **_engine_seconds(done),
         "direct_io": done.direct_io,
         "out": str(out),
     }
@@ -61,29 +59,31 @@ def threads_of_kernels() -> int:
     return max(1, (os.cpu_count() or 1) - 1)
 
 
+ENGINES = ("read", "copy", "kernel")
+MEASURED = (
+    "weight_bytes ring_planned_bytes ring_allocated_bytes ring_resident_bytes held_bytes "
+    "staging_bytes activation_planned_bytes activation_peak_bytes rss_growth_bytes delay_s "
+    "predicted_delay_s scheduled_delay_s preload_s"
+).split()
+
+
 def _facts(plan: sp.Plan, done: StreamedRun) -> dict[str, Any]:
     return {
         "model": plan.graph.name,
         "bit_exact": done.equal,
         "max_abs_error": done.max_abs_error,
         "pipeline": streamed_of(plan).pipeline,
-        "weight_bytes": done.weight_bytes,
-        "ring_planned_bytes": done.ring_planned_bytes,
-        "ring_allocated_bytes": done.ring_allocated_bytes,
-        "ring_resident_bytes": done.ring_resident_bytes,
-        "held_bytes": done.held_bytes,
-        "staging_bytes": done.staging_bytes,
-        "activation_planned_bytes": done.activation_planned_bytes,
-        "activation_peak_bytes": done.activation_peak_bytes,
-        "rss_growth_bytes": done.rss_growth_bytes,
-        "delay_s": done.delay_s,
-        "predicted_delay_s": done.predicted_delay_s,
-        "scheduled_delay_s": done.scheduled_delay_s,
-        "preload_s": done.preload_s,
-        "read_s": _seconds([layer.read for layer in done.layers]),
-        "copy_s": _seconds([layer.copy for layer in done.layers]),
-        "kernel_s": _seconds([layer.kernel for layer in done.layers]),
+        **{name: getattr(done, name) for name in MEASURED},
+        **_engine_seconds(done),
         "direct_io": done.direct_io,
+    }
+
+
+def _engine_seconds(done: StreamedRun) -> dict[str, float]:
+    """What reads, copies and kernels take, of all layers together."""
+    return {
+        f"{engine}_s": _seconds([getattr(layer, engine) for layer in done.layers])
+        for engine in ENGINES
     }
 
 
@@ -92,9 +92,8 @@ def _seconds(spans: Sequence[tuple[float, float] | None]) -> float:
 
 
 def _row(layer: Any) -> dict[str, Any]:
-    names = ("read", "copy", "kernel")
     row: dict[str, Any] = {"layer": layer.name, "size_bytes": layer.size_bytes}
-    for name, planned in zip(names, layer.planned_s, strict=True):
+    for name, planned in zip(ENGINES, layer.planned_s, strict=True):
         span = getattr(layer, name)
         row |= {name: None if span is None else list(span), f"planned_{name}_s": planned}
     return row
