@@ -30,7 +30,7 @@ class ByteFormat:
     scale: int
 
     @staticmethod
-    def of(graph: Graph) -> ByteFormat:
+    def for_graph(graph: Graph) -> ByteFormat:
         """That of a graph's plans. Raises `BadInput` for widths that nothing is held in."""
         width = graph.bytes_per_element
         if isinstance(width, int):
@@ -197,7 +197,7 @@ class HostCopy:
         self.bytes = torch.full((size,), POISON, dtype=torch.uint8)
 
     @staticmethod
-    def of(value: torch.Tensor, form: ByteFormat) -> HostCopy:
+    def from_tensor(value: torch.Tensor, form: ByteFormat) -> HostCopy:
         """A copy of a value that exists outside: a graph input or a parameter."""
         copy = HostCopy(tuple(value.shape), form, value.dtype)
         copy.strides = dense_strides(value) or copy.strides

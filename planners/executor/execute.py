@@ -186,7 +186,7 @@ class ProgramRunner:
     def __init__(self, plan: Plan, model: SourceModel, inputs: Sequence[Any]) -> None:
         self.graph, self.program, self.model = plan.graph, plan.program, model
         spaces = AddressSpace(plan.program.memories)
-        self.form = ByteFormat.of(plan.graph)
+        self.form = ByteFormat.for_graph(plan.graph)
         self.arena = Arena(spaces, self.form)
         self.memories = spaces.memories
         self.operators = {op.name: op for op in plan.graph.operators}
@@ -208,7 +208,7 @@ class ProgramRunner:
                 value = self.model.parameter(name) if own else self._rows(tensor, values)
             if value is None or tuple(value.shape) != tensor.shape:
                 raise BadInput(f"the model has no {tensor.kind} {name!r} of shape {tensor.shape}")
-            self.home[memory, name] = HostCopy.of(value, self.form)
+            self.home[memory, name] = HostCopy.from_tensor(value, self.form)
 
     def _rows(self, tensor: Tensor, values: Mapping[str, Any]) -> torch.Tensor:
         """The rows of a table that its operator looks up by what the network is given.

@@ -46,7 +46,7 @@ def fold_pads(trace: CallTrace) -> tuple[CallTrace, int]:
 
     Linear in calls and what they read. Of pads one behind the other each counts.
     """
-    state = _PadState.of(trace)
+    state = _PadState.from_trace(trace)
     for name in reversed(list(state.calls)):
         if (found := _folded(state.calls[name], state)) is not None:
             state.fold(name, found)
@@ -69,7 +69,7 @@ class _PadState:
     reached: set[str]
 
     @classmethod
-    def of(cls, trace: CallTrace) -> _PadState:
+    def from_trace(cls, trace: CallTrace) -> _PadState:
         every = {call.name: call for call in trace.calls}
         live = needed(every, trace.outputs, ())
         calls = {name: call for name, call in every.items() if name in live}

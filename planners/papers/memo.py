@@ -30,7 +30,7 @@ class Memo:
         if self._path is not None and self._path.exists():
             self._read(self._path, is_result)
 
-    def of(self, key: Sequence[Any], make: Callable[[], Any]) -> Any:
+    def result(self, key: Sequence[Any], make: Callable[[], Any]) -> Any:
         """The result under a key from before, or made now."""
         if self.get(key) is None:
             self.keep(key, make())
@@ -38,7 +38,7 @@ class Memo:
 
     def each(self, keys: Sequence[Sequence[Any]], make: Callable[..., Any]) -> list[Any]:
         """The results under keys of a word and arguments, made of the arguments."""
-        return [self.of(key, partial(make, *key[1:])) for key in keys]
+        return [self.result(key, partial(make, *key[1:])) for key in keys]
 
     def get(self, key: Sequence[Any]) -> Any:
         """The result under a key; None where there is none."""

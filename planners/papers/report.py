@@ -168,7 +168,7 @@ class ReportTable:
         self.name, self.columns, self.rows = name, columns, rows or name
         self.texts, self.each, self.tight = texts, each, tight
 
-    def of(self, rows: Iterable[Any], *, bare: bool = True) -> str:
+    def markdown(self, rows: Iterable[Any], *, bare: bool = True) -> str:
         """In Markdown. Without any line: its head alone, or, if not `bare`, nothing."""
         lines = [line for row in rows for line in (self.each(row) if self.each else [row])]
         head = [column.head for column in self.columns]
@@ -183,7 +183,7 @@ def blocks_of(
     tables: Iterable[ReportTable], found: object, *, bare: bool = False
 ) -> dict[str, str]:
     """Tables by name, of a study's rows; `bare`: with their heads where there are none."""
-    return {each.name: each.of(getattr(found, each.rows), bare=bare) for each in tables}
+    return {each.name: each.markdown(getattr(found, each.rows), bare=bare) for each in tables}
 
 
 def table(

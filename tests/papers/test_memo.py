@@ -72,10 +72,13 @@ def test_columns_say_where_values_are_and_how_they_are_written() -> None:
         each=lambda row: [row, row | {"name": "again"}],
     )
     rows = [{"name": "a", "bytes": {"all": 2560}, "n": 600}, {"name": "b", "bytes": {}, "n": 1}]
-    assert columns.of(rows).splitlines()[2:4] == ["| a | 2.5 | 1,200 |", "| again | 2.5 | 1,200 |"]
-    assert columns.of(rows).splitlines()[4] == "| b | – | 2 |"
-    assert columns.of([]).startswith("| name | KiB |")
-    assert columns.of([], bare=False) == ""
+    assert columns.markdown(rows).splitlines()[2:4] == [
+        "| a | 2.5 | 1,200 |",
+        "| again | 2.5 | 1,200 |",
+    ]
+    assert columns.markdown(rows).splitlines()[4] == "| b | – | 2 |"
+    assert columns.markdown([]).startswith("| name | KiB |")
+    assert columns.markdown([], bare=False) == ""
     with pytest.raises(KeyError, match="nothing"):
         Column("none", ("bytes", "nothing")).cell(rows[0])
 

@@ -93,7 +93,7 @@ def read_tflm(path: str | Path) -> ForeignPlan:
     tensors = tuple(t for t in tensors if t.memory != FAST)
     scratch, unknown = scratch_buffers(file)
     placed = greedy((*tensors, *scratch), given)
-    scopes = Scopes.of(file)
+    scopes = Scopes.from_file(file)
     inside = len(everything) - len(tensors) - len(fast)
     own_graph = len(scopes.names) == len(scopes.ran) + 1 and tensors == everything
     steps = tuple(scopes.names)
@@ -177,7 +177,7 @@ def buffers(file: TfliteFile, given: Mapping[str, int]) -> tuple[ForeignTensor, 
     all others.
     """
     state = variables(file, given)
-    scopes = Scopes.of(file)
+    scopes = Scopes.from_file(file)
     end, held = scopes.now, []
     every = (
         (place, n, tensor)
@@ -234,7 +234,7 @@ def scratch_buffers(file: TfliteFile) -> tuple[tuple[ForeignTensor, ...], tuple[
     """Buffers that kernels ask for themselves, and the operators of which that is not known."""
     found: list[ForeignTensor] = []
     unknown: dict[str, None] = {}
-    scopes = Scopes.of(file).ran
+    scopes = Scopes.from_file(file).ran
     for (place, at), (first, last) in sorted(scopes.items()):
         operator = file.subgraphs[place].operators[at]
         sizes = scratch_sizes(file.subgraphs[place].tensors, operator)

@@ -38,7 +38,7 @@ class Scopes:
     ran: dict[Numbered, Numbered] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, file: TfliteFile) -> Scopes:
+    def from_file(cls, file: TfliteFile) -> Scopes:
         """Raises `BadInput` for subgraphs that are not there, that run themselves, or too many."""
         scopes = cls(file)
         scopes._enter(0, 0)

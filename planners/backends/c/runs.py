@@ -197,7 +197,7 @@ class RunCode:
     # ---- the paper's inverted bottleneck
 
     def _bottleneck(self) -> str:
-        block = _Block.of(self.run, self.ops)
+        block = _Block.from_run(self.run, self.ops)
         columns = block.depthwise.op.kernel[1] if block.expand else 0
         source = self._place(block.depthwise.op.inputs[0], columns)
         middle = self._place(block.depthwise.op.output)
@@ -270,7 +270,7 @@ class _Block:
     add: Coded | None
 
     @staticmethod
-    def of(run: KernelRun, ops: list[Coded]) -> _Block:
+    def from_run(run: KernelRun, ops: list[Coded]) -> _Block:
         """The run's operators by what they do. Raises `BadInput` where they are none."""
         rest = list(ops)
         add = rest.pop() if rest[-1].op.kind == "add" else None

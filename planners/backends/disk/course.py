@@ -39,7 +39,7 @@ class Course:
         self._request: tuple[int, int, float] | None = None  # layer, bytes read, since
 
     @staticmethod
-    def of(layout: DiskLayout, path: str, stall_s: float) -> Course:
+    def for_layout(layout: DiskLayout, path: str, stall_s: float) -> Course:
         """A course of a layout's layers, from now on."""
         names = [layer.name for layer in layout.layers]
         sizes = [layer.size_bytes for layer in layout.layers]

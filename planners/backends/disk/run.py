@@ -174,7 +174,7 @@ def _streamed(
         runs = []
         for number in range(how.warm + how.repeats):
             kernels = DiskKernels(plan.graph, layout, model, there, values)
-            course = Course.of(layout, storage.path, how.stall_s)
+            course = Course.for_layout(layout, storage.path, how.stall_s)
             with torch.no_grad(), frozen(module):
                 _run(layout, starts, storage, there, kernels, course)
                 outputs = kernels.outputs()

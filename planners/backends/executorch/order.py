@@ -32,7 +32,7 @@ def least_peak_order(graph_module: Any, *, time_limit_s: float = 20.0) -> Any:
     """
     from torch.fx.passes.infra.pass_base import PassResult
 
-    nodes = _Nodes.of(graph_module.graph)
+    nodes = _Nodes.from_graph(graph_module.graph)
     try:
         graph = nodes.as_graph()
     except _NotKnown:
@@ -68,7 +68,7 @@ class _Nodes:
     fixed: list[Any] = field(default_factory=list)
 
     @classmethod
-    def of(cls, graph: Any) -> _Nodes:
+    def from_graph(cls, graph: Any) -> _Nodes:
         nodes = cls()
         for node in graph.nodes:
             nodes._take(node)

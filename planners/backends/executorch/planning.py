@@ -32,7 +32,7 @@ def pack_memory(
     time_limit_s: float = 20.0,
 ) -> Any:
     """An offset for each tensor, every memory as small as can be found: a `MemoryAlgoResult`."""
-    asked = _Asked.of(alignment, specs, graph_module, extra_padding)
+    asked = _Asked.from_specs(alignment, specs, graph_module, extra_padding)
     places: dict[str, tuple[str, int]] = {}
     memories = dict.fromkeys(asked.pinned.get(i.id, DEFAULT_MEMORY) for i in asked.lifetimes)
     for memory in memories:
@@ -81,7 +81,7 @@ class PackMemory:
         """What was asked, and where all lies, with what is proven of it."""
         specs = list(specs)
         known = self._by_their_own(alignment, specs, graph_module, graph_signature, extra_padding)
-        asked = _Asked.of(alignment, specs, graph_module, extra_padding)
+        asked = _Asked.from_specs(alignment, specs, graph_module, extra_padding)
         for id, memory in asked.pinned.items():
             if memory not in self.capacities:
                 raise BadInput(f"tensor {id} is to go to memory {memory}, which is none of these")
@@ -129,7 +129,7 @@ class _Asked:
     padding: int
 
     @classmethod
-    def of(cls, alignment: int, specs: Iterable[Any], module: Any, padding: int) -> _Asked:
+    def from_specs(cls, alignment: int, specs: Iterable[Any], module: Any, padding: int) -> _Asked:
         every = sorted(specs, key=_order)
         for spec in every:
             spec.realign(alignment)

@@ -116,7 +116,7 @@ class _Options:
         self.graph = graph
         self.known: dict[tuple[int, int], list[RunCandidate]] = {}
 
-    def of(self, part: tuple[int, int]) -> list[RunCandidate]:
+    def candidates(self, part: tuple[int, int]) -> list[RunCandidate]:
         if part not in self.known:
             self.known[part] = list(self._make(range(*part)))
         return self.known[part]
@@ -135,7 +135,7 @@ def _choices(options: _Options, parts: Sequence[tuple[int, int]]) -> Iterator[li
     if not parts:
         yield []
         return
-    for candidate in options.of(parts[0]):
+    for candidate in options.candidates(parts[0]):
         for rest in _choices(options, parts[1:]):
             yield [candidate, *rest]
 

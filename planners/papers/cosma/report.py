@@ -152,7 +152,7 @@ def _traffic(rows: Sequence[Row]) -> str:
     )
     same = (list(alike) for _, alike in groupby(rows, key=_problem))
     merged = (alike[0] | {"labels": " = ".join(r["budget"] for r in alike)} for alike in same)
-    return columns.of(merged, bare=False)
+    return columns.markdown(merged, bare=False)
 
 
 def _problem(row: Row) -> tuple[str, bool, int]:
@@ -171,7 +171,7 @@ def _table_2(rows: Sequence[Row]) -> str:
         Column("joint", "joint s", "{:.2f}"),
         texts=2,
         tight=True,
-    ).of(rows, bare=False)
+    ).markdown(rows, bare=False)
 
 
 def _savings(found: dict[str, list[Row]]) -> str:
@@ -189,7 +189,7 @@ def _savings(found: dict[str, list[Row]]) -> str:
         Column("against", _against),
         *(column(title, rows) for title, rows in over),
         tight=True,
-    ).of([*BASELINES, ("", "")] if over else [], bare=False)
+    ).markdown([*BASELINES, ("", "")] if over else [], bare=False)
 
 
 def _against(scheme: tuple[str, str]) -> str:

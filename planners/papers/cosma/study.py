@@ -69,7 +69,7 @@ class CaseResults:
     ) -> None:
         self._memo = Memo(path, on_plan, lambda case, found: (SchemeCase(*case), Outcome(*found)))
 
-    def of(self, case: SchemeCase, graph: Graph, execute: bool = False) -> Outcome:
+    def outcome(self, case: SchemeCase, graph: Graph, execute: bool = False) -> Outcome:
         """The outcome of a case, from before or now. Raises what the planner and `check` raise."""
         known = self._memo.get(case)
         if known is not None and (not execute or Outcome(*known).max_error is not None):
@@ -196,7 +196,7 @@ class NetworkCases:
         study = self.study
         problem = (self.model, study.granularity, self.parameters, size_bytes)
         case = SchemeCase(*problem, schedule, replacement, study.time_limit_s)
-        return self.results.of(case, self.graph, execute)
+        return self.results.outcome(case, self.graph, execute)
 
 
 def schemes(model: str) -> Iterator[tuple[str, str]]:

@@ -302,7 +302,7 @@ def report(tables: StreamingTables, study: StreamingStudy) -> str:
     blocks = {
         "how": how("demand-layering", study.quick) + " This is a cut of it." * study.quick,
         "summary": _listed(summary(statements, tables)),
-        "claims": CLAIMS.of(statements, bare=False),
+        "claims": CLAIMS.markdown(statements, bare=False),
         "accuracy": _listed(accuracy(tables.pipelines)),
         "launch": f"{1000 * KERNEL_S:.3f}",
     }

@@ -113,7 +113,7 @@ def layer_by_layer(graph: Graph, accelerator: str) -> tuple[int, ...]:
 
 
 def _one(graph: Graph, op: Operator, run: Callable[[LoopNest], int]) -> int:
-    loops = Loops.of(graph, op)
+    loops = Loops.from_operator(graph, op)
     sizes = (op.inputs, op.parameters, op.outputs)
     inputs, weights, outputs = (sum(map(graph.size_bytes, names)) for names in sizes)
     if loops is None:

@@ -105,7 +105,7 @@ class Loops:
         return {name: getattr(self, name) for name in "BKCYXRS"}
 
     @staticmethod
-    def of(graph: Graph, op: Operator) -> Loops | None:
+    def from_operator(graph: Graph, op: Operator) -> Loops | None:
         """The loops of an operator with MACs; None where it has none."""
         if not op.macs or not op.parameters:
             return None
@@ -125,7 +125,7 @@ class Loops:
 
 def accesses(graph: Graph, op: Operator, array: Array, tiles: int = 1) -> Accesses:
     """What an operator costs the chip when its weights come to the array anew for each tile."""
-    loops = Loops.of(graph, op)
+    loops = Loops.from_operator(graph, op)
     if loops is not None:
         return _of_loops(loops, array, tiles)
     # Pools, sums and moves: every word once from the buffer and back, no multiplication.

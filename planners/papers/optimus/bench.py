@@ -58,7 +58,7 @@ class PartitionResult:
         )
 
     @staticmethod
-    def of(found: Partition, seconds: float) -> PartitionResult:
+    def solved(found: Partition, seconds: float) -> PartitionResult:
         return PartitionResult(
             found.objective_bytes,
             found.bound_bytes,
@@ -133,7 +133,9 @@ class Bench:
         began = time.perf_counter()
         solved = partitions(case, model, graph, fit, self.time_limit_s) if fit else []
         seconds = (time.perf_counter() - began) / max(1, len(fit))
-        by_budget = {b: PartitionResult.of(f, seconds) for b, f in zip(fit, solved, strict=True)}
+        by_budget = {
+            b: PartitionResult.solved(f, seconds) for b, f in zip(fit, solved, strict=True)
+        }
         return [by_budget.get(b, PartitionResult(None, need_bytes=need)) for b in budgets]
 
 

@@ -168,7 +168,7 @@ def _replayed_row(bench: Bench, case: PartitionCase) -> Row:
     if result.traffic_bytes is None:
         return {"network": case.network, "traffic": None}
     key = ["check", *case, result.traffic_bytes]
-    kept: Row = bench.memo.of(key, lambda: _replayed(bench, case))
+    kept: Row = bench.memo.result(key, lambda: _replayed(bench, case))
     return kept
 
 

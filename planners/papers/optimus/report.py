@@ -81,7 +81,7 @@ def _traffic(rows: Sequence[Row]) -> str:
     jointly = [Column("both are", _joint)] * ("both" in names)
     return ReportTable(
         "traffic", NETWORK, *map(_moved, names), Column("Optimus is", _proof), *jointly
-    ).of(rows)
+    ).markdown(rows)
 
 
 def _energy(rows: Sequence[Row]) -> str:
@@ -99,7 +99,7 @@ def _energy(rows: Sequence[Row]) -> str:
         Column("latency ratio", lambda row: slower[row["fuser"]][row["network"]], "{:.2f}"),
         Column("DRAM-bound", lambda row: 1 - row["computing"] / row["seconds"], percent),
         texts=2,
-    ).of(row for row in rows if row["traffic"] is not None)
+    ).markdown(row for row in rows if row["traffic"] is not None)
 
 
 def _dataflows(rows: Sequence[Row]) -> str:
@@ -120,7 +120,7 @@ def _dataflows(rows: Sequence[Row]) -> str:
         Column("DRAM", lambda name: by[name, sizes[0]]["energy"]["DRAM"], giga),
         *map(without_macs, sizes),
         Column("array + buffer at 64 B", array_and_buffer, giga),
-    ).of(DATAFLOWS if rows else ())
+    ).markdown(DATAFLOWS if rows else ())
 
 
 def _accelerators(rows: Sequence[Row]) -> str:
@@ -138,7 +138,7 @@ def _accelerators(rows: Sequence[Row]) -> str:
         "accelerators",
         Column("accelerator", ": ".join),
         *(column(network) for network in dict.fromkeys(row["network"] for row in rows)),
-    ).of((accelerator, title) for accelerator in BASELINES for title in SAVINGS)
+    ).markdown((accelerator, title) for accelerator in BASELINES for title in SAVINGS)
 
 
 def _replayed(tables: OptimusTables) -> Sequence[Row]:
@@ -269,10 +269,10 @@ def report(tables: OptimusTables, study: OptimusStudy) -> str:
     replayed = _replayed(tables)
     blocks = {
         "how": how("optimus", study.quick),
-        "claims": CLAIMS.of(claims(tables)),
+        "claims": CLAIMS.markdown(claims(tables)),
         "replayed": str(len(replayed)),
         "equal": str(sum(row["equal"] for row in replayed)),
-        "checked": REPLAYED.of(replayed, bare=False),
+        "checked": REPLAYED.markdown(replayed, bare=False),
         "same": _same(tables),
         "dataflows": _dataflows(tables.dataflows),
         "accelerators": _accelerators(tables.accelerators),

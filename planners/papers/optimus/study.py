@@ -98,7 +98,9 @@ def _accelerator_cases(accelerator: str, network: str) -> dict[str, PartitionCas
 def search_rows(bench: Bench, networks: Sequence[str]) -> list[Row]:
     """A row of Table 5 for each network; found anew unless it is kept."""
     limit = bench.time_limit_s
-    return [bench.memo.of(["table 5", n, limit], partial(search_row, bench, n)) for n in networks]
+    return [
+        bench.memo.result(["table 5", n, limit], partial(search_row, bench, n)) for n in networks
+    ]
 
 
 def search_row(bench: Bench, network: str) -> Row:
@@ -137,8 +139,8 @@ def _searched(bench: Bench, case: PartitionCase, graph: Graph, dag: Dag) -> Row:
         return online_partition(model, graph, case.budget_bytes, Clock(limit), table)
 
     quick, online_cold_s = _timed(lambda: online(base_costs(base_of(case))))
-    bench.keep(case, PartitionResult.of(best, cold_s))
-    bench.keep(case._replace(fuser="online"), PartitionResult.of(quick, online_cold_s))
+    bench.keep(case, PartitionResult.solved(best, cold_s))
+    bench.keep(case._replace(fuser="online"), PartitionResult.solved(quick, online_cold_s))
     return {
         "fit": best.considered,
         "chosen": len(best.groups),

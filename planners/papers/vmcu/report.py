@@ -236,7 +236,7 @@ def report(tables: VmcuTables, study: VmcuStudy) -> str:
     blocks = {
         "how": how("vmcu", study.quick),
         "summary": "\n".join([*_reproduced(measured), *_saved_in_all(tables)]),
-        "claims": CLAIMS.of(measured),
+        "claims": CLAIMS.markdown(measured),
         "misprints": ", ".join(f"{text} in {name}" for name, text in MISPRINTS.items()),
     }
     return report_of("vmcu", blocks | blocks_of(TABLES, tables))

@@ -98,7 +98,7 @@ def reproduce(
 
     def module(name: str) -> Row:
         row = module_row(name)
-        ours = memo.of(("module", name, limit), lambda: by_form(load(PREFIX + name), limit))
+        ours = memo.result(("module", name, limit), lambda: by_form(load(PREFIX + name), limit))
         return row | {"ours": ours, "plan": row["workspace"] | {"vMCU": least(ours)}}
 
     measured = [name for name in study.modules if name in TABLE_3]

@@ -72,7 +72,7 @@ class KernelCall:
     def maybe(self, place: int) -> NDArray[Any] | None:
         return self.inputs[place] if place < len(self.inputs) else None
 
-    def of(self, place: int) -> QuantisedAs:
+    def type_of(self, place: int) -> QuantisedAs:
         """How an operand is quantised."""
         found = self.given[place] if place < len(self.given) else None
         if found is None:
@@ -85,16 +85,16 @@ class KernelCall:
 
     def centred(self, place: int) -> Integers:
         """An operand less its zero point."""
-        return self.array(place).astype(np.int64) - self.of(place).zero
+        return self.array(place).astype(np.int64) - self.type_of(place).zero
 
     def whole(self) -> bool:
         """Whether it computes in whole numbers. Raises `Unsupported` for types that are mixed."""
-        kinds = {self.of(0).dtype, self.out.dtype}
+        kinds = {self.type_of(0).dtype, self.out.dtype}
         if kinds == {"float32"}:
             return False
-        if len(kinds) == 1 and self.of(0).whole and self.out.whole:
+        if len(kinds) == 1 and self.type_of(0).whole and self.out.whole:
             return True
-        raise Unsupported(" to ".join(dict.fromkeys((self.of(0).dtype, self.out.dtype))))
+        raise Unsupported(" to ".join(dict.fromkeys((self.type_of(0).dtype, self.out.dtype))))
 
 
 def rescaled(call: KernelCall, values: Integers, real: float) -> NDArray[Any]:

@@ -24,7 +24,7 @@ def summed(sign: int) -> Callable[[KernelCall], Made]:
         if not call.whole():
             a, b = call.array(0), call.array(1)
             return [a + b if sign > 0 else a - b]
-        scales = call.of(0).scale, call.of(1).scale
+        scales = call.type_of(0).scale, call.type_of(1).scale
         left = 15 if call.out.dtype == "int16" else 20
         twice = 2 * max(scales)
         fine = [
@@ -41,7 +41,7 @@ def product(call: KernelCall) -> Made:
     """MUL."""
     if not call.whole():
         return [call.array(0) * call.array(1)]
-    real = call.of(0).scale * call.of(1).scale / call.out.scale
+    real = call.type_of(0).scale * call.type_of(1).scale / call.out.scale
     return [rescaled(call, call.centred(0) * call.centred(1), real)]
 
 
@@ -56,9 +56,9 @@ def slope_by_channel(call: KernelCall) -> Made:
         x = call.array(0)
         return [np.where(x >= 0, x, x * call.array(1))]
     x, alpha = call.centred(0), call.centred(1)
-    scale, out = call.of(0).scale, call.out.scale
+    scale, out = call.type_of(0).scale, call.out.scale
     above = scaled(x, *multiplier(scale / out))
-    below = scaled(x * alpha, *multiplier(scale * call.of(1).scale / out))
+    below = scaled(x * alpha, *multiplier(scale * call.type_of(1).scale / out))
     return [call.out.clamped(np.where(x >= 0, above, below))]
 
 
@@ -68,9 +68,9 @@ def slope(call: KernelCall) -> Made:
     if not call.whole():
         x = call.array(0)
         return [np.where(x > 0, x, x * alpha)]
-    x, real = call.centred(0), call.of(0).scale / call.out.scale
+    x, real = call.centred(0), call.type_of(0).scale / call.out.scale
     above = scaled(x, *multiplier(real))
-    below = scaled(x, *multiplier(call.of(0).scale * float(alpha) / call.out.scale))
+    below = scaled(x, *multiplier(call.type_of(0).scale * float(alpha) / call.out.scale))
     return [call.out.clamped(np.where(x >= 0, above, below))]
 
 
@@ -78,14 +78,14 @@ def rectified(call: KernelCall) -> Made:
     """RELU, with another scale than its operand's."""
     if not call.whole():
         return [np.maximum(call.array(0), np.float32(0))]
-    real = call.of(0).scale / call.out.scale
+    real = call.type_of(0).scale / call.out.scale
     made = rescaled(call, call.centred(0), real)
     return [np.maximum(made, np.array(call.out.zero, call.out.dtype))]
 
 
 def rectified_to_six(call: KernelCall) -> Made:
     """RELU6, which keeps the elements of its operand."""
-    bounds = bounds_of(tflite.ActivationFunctionType.RELU6, call.of(0))
+    bounds = bounds_of(tflite.ActivationFunctionType.RELU6, call.type_of(0))
     return [np.clip(call.array(0), *bounds).astype(call.array(0).dtype)]
 
 
@@ -126,7 +126,7 @@ def table(
         if call.out.dtype != "int8":
             return [_table_of_16_bits(call, name)]
         x = call.centred(0)
-        factor, shift = multiplier(call.of(0).scale * (1 << 27))
+        factor, shift = multiplier(call.type_of(0).scale * (1 << 27))
         radius = int((15 * 2**27) / 2**shift)  # 4 bits in front of the point, of 31
         inside = scaled(np.clip(x, -radius, radius), factor, shift)
         whole = fixed_point.logistic if name == "logistic" else fixed_point.tanh
@@ -140,7 +140,7 @@ def table(
 
 def _table_of_16_bits(call: KernelCall, name: str) -> NDArray[Any]:
     """The runtime's table of 256 places, with straight lines between them."""
-    scale = call.of(0).scale
+    scale = call.type_of(0).scale
     power = int(np.rint(np.log2(scale)))
     exact = abs(float(np.log2(scale)) - power) < 1e-3
     if exact and (power + 12 == 0 if name == "logistic" else power + 12 >= 0):
@@ -189,7 +189,7 @@ def swish(call: KernelCall) -> Made:
         return [x * np.clip(x + np.float32(3), np.float32(0), np.float32(6)) / np.float32(6)]
     if call.out.dtype != "int8":
         raise Unsupported(call.out.dtype)
-    fine = np.float32(1 / 128) * np.float32(call.of(0).scale)
+    fine = np.float32(1 / 128) * np.float32(call.type_of(0).scale)
     factor, shift = _short(float(fine / np.float32(call.out.scale)))
     steep, exponent = _short(float(fine / np.float32(3 / 32768)))
     x = call.centred(0) << 7
@@ -235,23 +235,27 @@ REQUANTISED = frozenset(
 
 def quantised(call: KernelCall) -> Made:
     """QUANTIZE: from float32, or to another scale."""
-    if call.of(0).dtype == "float32" and call.out.whole:
+    if call.type_of(0).dtype == "float32" and call.out.whole:
         x = call.array(0) / np.float32(call.out.scale)
         away = np.trunc(x + np.copysign(np.float32(0.5), x)).astype(np.float64)
         low, high = (float(n - call.out.zero) for n in call.out.limits)
         return [call.out.clamped(np.clip(away, low, high).astype(np.int64))]
-    if (call.of(0).dtype, call.out.dtype) in REQUANTISED and call.of(0).scale and call.out.scale:
-        return [rescaled(call, call.centred(0), call.of(0).scale / call.out.scale)]
-    raise Unsupported(f"{call.of(0).dtype} to {call.out.dtype}")
+    if (
+        (call.type_of(0).dtype, call.out.dtype) in REQUANTISED
+        and call.type_of(0).scale
+        and call.out.scale
+    ):
+        return [rescaled(call, call.centred(0), call.type_of(0).scale / call.out.scale)]
+    raise Unsupported(f"{call.type_of(0).dtype} to {call.out.dtype}")
 
 
 def real_again(call: KernelCall) -> Made:
     """DEQUANTIZE: whole numbers times their scale, or float16."""
-    if call.of(0).dtype == "float16":
+    if call.type_of(0).dtype == "float16":
         return [call.array(0).astype(np.float32)]
-    if not call.of(0).whole or call.out.dtype != "float32":
-        raise Unsupported(f"{call.of(0).dtype} to {call.out.dtype}")
-    return [(call.centred(0) * call.of(0).scale).astype(np.float32)]
+    if not call.type_of(0).whole or call.out.dtype != "float32":
+        raise Unsupported(f"{call.type_of(0).dtype} to {call.out.dtype}")
+    return [(call.centred(0) * call.type_of(0).scale).astype(np.float32)]
 
 
 def cast(call: KernelCall) -> Made:

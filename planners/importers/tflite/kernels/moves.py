@@ -183,8 +183,8 @@ def picked_by_place(call: KernelCall) -> Made:
 
 def looked_up(call: KernelCall) -> Made:
     """EMBEDDING_LOOKUP: rows of a table."""
-    if call.of(1).dtype != call.out.dtype:
-        raise Unsupported(f"{call.of(1).dtype} to {call.out.dtype}")
+    if call.type_of(1).dtype != call.out.dtype:
+        raise Unsupported(f"{call.type_of(1).dtype} to {call.out.dtype}")
     _require_within(call.array(0), len(call.array(1)))
     return [call.array(1)[call.array(0)]]
 

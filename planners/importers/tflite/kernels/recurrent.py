@@ -35,7 +35,10 @@ def lstm(call: KernelCall) -> Made:
         hidden, cell = steps.step(row, hidden, cell)
         values.append(hidden)
     made = np.stack(values) if major else np.stack(values, axis=1)
-    states = hidden.reshape(call.of(HIDDEN_AT).shape), cell.reshape(call.of(STATE_AT).shape)
+    states = (
+        hidden.reshape(call.type_of(HIDDEN_AT).shape),
+        cell.reshape(call.type_of(STATE_AT).shape),
+    )
     return [made, *states]
 
 
@@ -72,7 +75,11 @@ class _Whole:
 
     def __init__(self, call: KernelCall) -> None:
         self.call = call
-        self.data, self.hidden, self.cell = call.of(0), call.of(HIDDEN_AT), call.of(STATE_AT)
+        self.data, self.hidden, self.cell = (
+            call.type_of(0),
+            call.type_of(HIDDEN_AT),
+            call.type_of(STATE_AT),
+        )
         if (self.hidden.dtype, self.cell.dtype) != ("int8", "int16"):
             raise Unsupported(f"states of {self.hidden.dtype} and {self.cell.dtype}")
         self.power = int(np.rint(np.log2(self.cell.scale)))
@@ -102,7 +109,7 @@ class _Whole:
         weight = self.call.array(place)
         sums = (x.astype(np.float64) - of.zero) @ weight.T.astype(np.float64)
         total = sums.astype(np.int64) + (0 if bias is None else bias.astype(np.int64))
-        both = float(np.float32(of.scale) * np.float32(self.call.of(place).scale))
+        both = float(np.float32(of.scale) * np.float32(self.call.type_of(place).scale))
         return _short(scaled(total, *multiplier(both / GATE_SCALE)))
 
     @staticmethod

@@ -27,7 +27,7 @@ def softmax(call: KernelCall) -> Made:
         total = np.add.accumulate(e, axis=-1)[..., -1:]  # one after the other
         return [e / total]
     if call.out.dtype == "int16":
-        return [tables.softmax(x.astype(np.int64), call.of(0).scale * beta)]
+        return [tables.softmax(x.astype(np.int64), call.type_of(0).scale * beta)]
     counts, _, powers, sums = _exponentials(call, beta)
     one_over, bits = fixed_point.reciprocal(sums, SUM_BITS)
     made = divided(fixed_point.high_product(powers, one_over), bits + 31 - 8)
@@ -36,7 +36,7 @@ def softmax(call: KernelCall) -> Made:
 
 def _exponentials(call: KernelCall, beta: float) -> tuple[Integers, ...]:
     """Of int8, along the last axis: what counts, how far below the greatest, e to that, sums."""
-    real = min(beta * call.of(0).scale * (1 << (31 - EXPONENT_BITS)), 2.0**31 - 1)
+    real = min(beta * call.type_of(0).scale * (1 << (31 - EXPONENT_BITS)), 2.0**31 - 1)
     factor, shift = multiplier(real)
     least = -int((2**EXPONENT_BITS - 1) * 2.0 ** (31 - EXPONENT_BITS) / 2.0**shift)
     below = call.array(0).astype(np.int64)
@@ -80,7 +80,7 @@ def mean(call: KernelCall) -> Made:
         made = total / np.float32(count) if call.kind == "MEAN" else total
         return [made.astype(np.float32).reshape(shape)]
     sums = call.centred(0).sum(axis=axes)
-    factor, shift = multiplier(call.of(0).scale / call.out.scale)
+    factor, shift = multiplier(call.type_of(0).scale / call.out.scale)
     if call.kind == "MEAN":
         more = min(count.bit_length() - 1, 32, 31 + shift)
         factor, shift = (factor << more) // count, shift - more
@@ -92,7 +92,7 @@ def extreme(choose: Any) -> Callable[[KernelCall], Made]:
 
     def run(call: KernelCall) -> Made:
         x = call.array(0)
-        if call.whole() and call.of(0)[2:] != call.out[2:]:
+        if call.whole() and call.type_of(0)[2:] != call.out[2:]:
             raise Unsupported("another scale than its operand's")
         axes = tuple(sorted({int(axis) % x.ndim for axis in call.array(1).reshape(-1)}))
         return [choose(x, axis=axes).reshape(call.out.shape)]
@@ -165,7 +165,7 @@ def joined(call: KernelCall) -> Made:
     """CONCATENATION: the elements as they are."""
     values = [value for value in call.inputs if value is not None]
     for place in range(len(values)):
-        if call.of(place)[2:] != call.out[2:] and call.out.whole:
+        if call.type_of(place)[2:] != call.out[2:] and call.out.whole:
             raise Unsupported("operands of several scales")
     return [np.concatenate(values, axis=int(call.get("Axis", 0)))]
 

@@ -121,7 +121,7 @@ def transposed(call: KernelCall) -> list[NDArray[Any]]:
     call = replace(
         call,
         inputs=tuple(call.maybe(place) for place in places),
-        given=(call.of(2), call.of(1), call.given[3] if len(call.given) > 3 else None),
+        given=(call.type_of(2), call.type_of(1), call.given[3] if len(call.given) > 3 else None),
     )
     data: NDArray[Any] = call.array(0)
     weight, whole = call.array(1), call.whole()
@@ -192,14 +192,14 @@ def multiplied(call: KernelCall) -> NDArray[Any]:
 
 def matrices(call: KernelCall) -> list[NDArray[Any]]:
     """BATCH_MATMUL: products of the last two axes, those in front stretched."""
-    if call.of(0).dtype != call.of(1).dtype:
-        raise Unsupported(f"{call.of(0).dtype} times {call.of(1).dtype}")
+    if call.type_of(0).dtype != call.type_of(1).dtype:
+        raise Unsupported(f"{call.type_of(0).dtype} times {call.type_of(1).dtype}")
     whole = call.whole()
     a, b = (call.centred(k) if whole else call.array(k) for k in range(2))
     a = np.swapaxes(a, -1, -2) if call.get("AdjX", False) else a
     b = np.swapaxes(b, -1, -2) if call.get("AdjY", False) else b
     if whole:
-        both = float(np.float32(call.of(0).scale) * np.float32(call.of(1).scale))
+        both = float(np.float32(call.type_of(0).scale) * np.float32(call.type_of(1).scale))
         times = scaled_wide if call.out.dtype == "int16" else scaled
         return [call.out.clamped(times(a @ b, *multiplier(both / call.out.scale)))]
     total = np.zeros(call.out.shape, np.float32)
@@ -213,7 +213,7 @@ def finished(call: KernelCall, sums: NDArray[Any]) -> NDArray[Any]:
     bias = call.maybe(2)
     if not call.whole():
         return sums if bias is None else sums + bias
-    weight = call.of(1)
+    weight = call.type_of(1)
     if weight.dtype != "int8" or weight.zero:
         raise Unsupported(f"weights of {weight.dtype}")
     total = sums if bias is None else sums + bias.astype(np.int64)
@@ -222,7 +222,7 @@ def finished(call: KernelCall, sums: NDArray[Any]) -> NDArray[Any]:
     )
     times = scaled_wide if wide else scaled
     product = call.kind == "FULLY_CONNECTED"
-    return call.out.clamped(times(total, *_factors(call.of(0), weight, call.out, product)))
+    return call.out.clamped(times(total, *_factors(call.type_of(0), weight, call.out, product)))
 
 
 def _factors(
@@ -238,7 +238,7 @@ def _factors(
 def largest(call: KernelCall) -> list[NDArray[Any]]:
     """MAX_POOL_2D."""
     slide = _slide(call, _taps(call), call.out.shape)
-    lowest = call.of(0).limits[0] if call.whole() else np.finfo(np.float32).min
+    lowest = call.type_of(0).limits[0] if call.whole() else np.finfo(np.float32).min
     views = [view for _, _, view in slide.views(slide.padded(call.array(0), lowest))]
     return [np.maximum.reduce(views)]
 
