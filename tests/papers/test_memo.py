@@ -30,7 +30,7 @@ def test_what_was_made_is_not_made_again(tmp_path: Path) -> None:
     keys = [("square", 2), ("square", 3)]
     assert Memo(file, said.append).each(keys, lambda n: {"of": n * n}) == [{"of": 4}, {"of": 9}]
     again = Memo(file, said.append)
-    assert again.of(("square", 3), lambda: pytest.fail("made twice")) == {"of": 9}
+    assert again.result(("square", 3), lambda: pytest.fail("made twice")) == {"of": 9}
     assert again.get(("square", 4)) is None
     assert said == ["square 2", "square 3"]
 

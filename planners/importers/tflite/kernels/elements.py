@@ -235,18 +235,15 @@ REQUANTISED = frozenset(
 
 def quantised(call: KernelCall) -> Made:
     """QUANTIZE: from float32, or to another scale."""
-    if call.type_of(0).dtype == "float32" and call.out.whole:
+    given = call.type_of(0)
+    if given.dtype == "float32" and call.out.whole:
         x = call.array(0) / np.float32(call.out.scale)
         away = np.trunc(x + np.copysign(np.float32(0.5), x)).astype(np.float64)
         low, high = (float(n - call.out.zero) for n in call.out.limits)
         return [call.out.clamped(np.clip(away, low, high).astype(np.int64))]
-    if (
-        (call.type_of(0).dtype, call.out.dtype) in REQUANTISED
-        and call.type_of(0).scale
-        and call.out.scale
-    ):
-        return [rescaled(call, call.centred(0), call.type_of(0).scale / call.out.scale)]
-    raise Unsupported(f"{call.type_of(0).dtype} to {call.out.dtype}")
+    if (given.dtype, call.out.dtype) in REQUANTISED and given.scale and call.out.scale:
+        return [rescaled(call, call.centred(0), given.scale / call.out.scale)]
+    raise Unsupported(f"{given.dtype} to {call.out.dtype}")
 
 
 def real_again(call: KernelCall) -> Made:

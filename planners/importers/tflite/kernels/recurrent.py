@@ -75,11 +75,8 @@ class _Whole:
 
     def __init__(self, call: KernelCall) -> None:
         self.call = call
-        self.data, self.hidden, self.cell = (
-            call.type_of(0),
-            call.type_of(HIDDEN_AT),
-            call.type_of(STATE_AT),
-        )
+        places = (0, HIDDEN_AT, STATE_AT)
+        self.data, self.hidden, self.cell = map(call.type_of, places)
         if (self.hidden.dtype, self.cell.dtype) != ("int8", "int16"):
             raise Unsupported(f"states of {self.hidden.dtype} and {self.cell.dtype}")
         self.power = int(np.rint(np.log2(self.cell.scale)))
