@@ -27,12 +27,12 @@ def conflicts(tensors: Sequence[ForeignTensor], most: int = 1000) -> list[Confli
 
     The tensors of one memory, of those that are the same bytes by right one: `inside`.
     """
-    found: list[Conflict] = []
+    pairs: list[Conflict] = []
     for one, other in sharing([t for t in tensors if t.offset is not None]):
-        found += islice(_of_parts(one, other), 1)
-        if len(found) == most:
+        pairs += islice(_of_parts(one, other), 1)
+        if len(pairs) == most:
             break
-    return sorted(found, key=lambda c: (c.step, c.start))
+    return sorted(pairs, key=lambda c: (c.step, c.start))
 
 
 def sharing(tensors: Sequence[ForeignTensor]) -> Iterator[tuple[ForeignTensor, ForeignTensor]]:
@@ -48,7 +48,7 @@ def sharing(tensors: Sequence[ForeignTensor]) -> Iterator[tuple[ForeignTensor, F
     ]
     layers: list[HeldLayer] = []
     ends: list[tuple[int, int, int]] = []
-    told = set[tuple[int, int]]()
+    seen = set[tuple[int, int]]()
     for lower, upper, start, stop, k in sorted(parts):
         while ends and ends[0][0] <= lower:
             _, number, at = heappop(ends)
@@ -58,8 +58,8 @@ def sharing(tensors: Sequence[ForeignTensor]) -> Iterator[tuple[ForeignTensor, F
             met = layer.between(start, stop)
             for other in met:
                 pair = min(k, other), max(k, other)
-                if other != k and pair not in told and not _exclusive(tensors[k], tensors[other]):
-                    told.add(pair)
+                if other != k and pair not in seen and not _exclusive(tensors[k], tensors[other]):
+                    seen.add(pair)
                     yield tensors[other], tensors[k]
             if not met and room is None:
                 room = number

@@ -61,9 +61,9 @@ def as_plan(plan: ForeignPlan, memory: str, machine: Machine, planner: str) -> P
             f"{plan.source}: {gapped.id!r:.60} has gaps in which others have its bytes: it cannot "
             "be shown as a whole tensor"
         )
-    if found := conflicts(tensors, 1):
+    if pairs := conflicts(tensors, 1):
         raise BadInput(
-            f"{plan.source}: {found[0].one!r:.60} and {found[0].other!r:.60} share bytes while "
+            f"{plan.source}: {pairs[0].one!r:.60} and {pairs[0].other!r:.60} share bytes while "
             "both are live: what lies on each other cannot be shown as whole tensors"
         )
     steps = sorted({t.lower for t in tensors})
@@ -100,12 +100,12 @@ def _names(tensors: Sequence[ForeignTensor]) -> dict[str, str]:
 
 def _graph(plan: ForeignPlan, tensors: Sequence[ForeignTensor], steps: Sequence[int]) -> Graph:
     names, numbers = _names(tensors), {step: k for k, step in enumerate(steps)}
-    made: list[list[str]] = [[] for _ in steps]
+    outputs: list[list[str]] = [[] for _ in steps]
     read: list[list[str]] = [[] for _ in steps]
     unread = []
     for tensor in tensors:
         first, last = numbers[tensor.lower], _last(tensor, steps)
-        made[first].append(names[tensor.id])
+        outputs[first].append(names[tensor.id])
         if last > first:
             read[last].append(names[tensor.id])
         if last == first or last == len(steps) - 1:
@@ -113,7 +113,7 @@ def _graph(plan: ForeignPlan, tensors: Sequence[ForeignTensor], steps: Sequence[
     taken, operators = Names(), []
     for k, step in enumerate(steps):
         called = plan.steps[step] if step < len(plan.steps) else f"step {step}"
-        operators.append(Operator(taken.new(called), called, tuple(read[k]), tuple(made[k])))
+        operators.append(Operator(taken.new(called), called, tuple(read[k]), tuple(outputs[k])))
     return Graph(
         plan.source.rsplit("/", 1)[-1],
         {names[t.id]: Tensor(names[t.id], (t.size_bytes,), "activation", "int8") for t in tensors},

@@ -226,8 +226,8 @@ def _shipped(
 
 
 def _is_file(name: str) -> bool:
-    known = name in names.CATALOGUE or name.startswith("timm:")
-    return not known and (Path(name).suffix.lower() == ".json" or "/" in name)
+    in_catalogue = name in names.CATALOGUE or name.startswith("timm:")
+    return not in_catalogue and (Path(name).suffix.lower() == ".json" or "/" in name)
 
 
 PICKLED = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle")
@@ -255,8 +255,10 @@ def no_such_model(name: str) -> UnknownName:
 
     from planners.catalogue.names import timm_names
 
-    known = [f"timm:{name}"] if name in timm_names() else []
-    near = known or get_close_matches(name.lower(), (*names.CATALOGUE, *names.TIMM_SUGGESTED), n=3)
+    in_timm = [f"timm:{name}"] if name in timm_names() else []
+    near = in_timm or get_close_matches(
+        name.lower(), (*names.CATALOGUE, *names.TIMM_SUGGESTED), n=3
+    )
     return UnknownName("model", name, near, "models() lists them; timm:NAME and files load too")
 
 

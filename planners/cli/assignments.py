@@ -43,12 +43,12 @@ def tell(
     if name is None:
         if graph or starter or solved:
             raise BadInput("say which task: spillway assignments 1 --graph FILE")
-        told = [_facts(task) for task in assignments()]
+        tasks = [_facts(task) for task in assignments()]
         text = "\n".join(
             f"{number:>2}  {task.name:<16}{task.title}"
             for number, task in enumerate(assignments(), 1)
         )
-        CommandAnswer(as_json).give({"assignments": told}, text)
+        CommandAnswer(as_json).give({"assignments": tasks}, text)
         return
     task = assignment(name)
     if graph is not None:
@@ -73,9 +73,9 @@ def _write_solution(task: Exercise, path: Path, as_json: bool) -> None:
 
 def _facts(task: Exercise) -> dict[str, Any]:
     goals = [{"measure": goal.measure, "most": goal.most} for goal in task.goals]
-    told = {"name": task.name, "title": task.title, "text": task.text, "answer": task.answer}
+    words = {"name": task.name, "title": task.title, "text": task.text, "answer": task.answer}
     bounds = {"budget_bytes": task.budget_bytes, "machine": task.machine, "weights": task.weights}
-    return {**told, **bounds, "goals": goals}
+    return {**words, **bounds, "goals": goals}
 
 
 def _text(task: Exercise) -> str:

@@ -41,21 +41,21 @@ def blame(
     if format_of(plan) is not None and plan.suffix.lower() not in AUDITED:
         raise BadInput(f"{plan} is a model: spillway plan {plan} --out plan.json, and blame that")
     with Reporter(f"blaming {plan.name}") as reporter:
-        found = sp.blame(plan, time_limit=time_limit, should_stop=lambda: reporter.stop)
-    facts = found.to_json()
+        blamed = sp.blame(plan, time_limit=time_limit, should_stop=lambda: reporter.stop)
+    facts = blamed.to_json()
     if plans is not None:
-        facts["plans"] = _save(found, plans)
-    CommandAnswer(as_json).give(facts, _text(found))
+        facts["plans"] = _save(blamed, plans)
+    CommandAnswer(as_json).give(facts, _text(blamed))
 
 
-def _save(found: Blame, folder: Path) -> list[str | None]:
+def _save(blamed: Blame, folder: Path) -> list[str | None]:
     """Write the plan of each change that has one; their paths in the order of the changes."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot write into {folder}: {error.strerror}") from error
     paths: list[str | None] = []
-    for number, change in enumerate(found.changes, 1):
+    for number, change in enumerate(blamed.changes, 1):
         path = folder / f"{number}.plan.json" if change.plan else None
         if path is not None and change.plan is not None:
             write_json(path, change.plan.to_json())
@@ -63,24 +63,24 @@ def _save(found: Blame, folder: Path) -> list[str | None]:
     return paths
 
 
-def _text(found: Blame) -> str:
-    where = f"in step {found.step + 1} ({found.operator})" if found.operator else ""
-    lines = [f"{found.name}: a peak of {size_text(found.peak_bytes)} {where}".rstrip()]
+def _text(blamed: Blame) -> str:
+    where = f"in step {blamed.step + 1} ({blamed.operator})" if blamed.operator else ""
+    lines = [f"{blamed.name}: a peak of {size_text(blamed.peak_bytes)} {where}".rstrip()]
     for title, shares in (
-        ("by kind", found.by_kind()),
-        ("by block", found.by_block()),
-        ("by tensor", found.by_tensor()),
+        ("by kind", blamed.by_kind()),
+        ("by block", blamed.by_block()),
+        ("by tensor", blamed.by_tensor()),
     ):
         lines += [title, *_lines(shares)]
-    lines.append("what lowers it, each by itself, the cheapest first" if found.changes else NONE)
-    for change in found.changes:
-        size, share = size_text(change.peak_bytes), change.saved_bytes / found.peak_bytes
+    lines.append("what lowers it, each by itself, the cheapest first" if blamed.changes else NONE)
+    for change in blamed.changes:
+        size, share = size_text(change.peak_bytes), change.saved_bytes / blamed.peak_bytes
         cost = f", moves {change.more_bytes:,} bytes more" if change.more_bytes > 0 else ""
         cost += f", {change.more_macs:,} MACs again" if change.more_macs > 0 else ""
         proven = ", proven" if change.proven else ""
         wish = f" (--wish '{change.wish}')" if change.wish else ""
         lines.append(f"  {size:<{WIDE}}{change.words:.70}: {share:.1%} less{cost}{proven}{wish}")
-    return "\n".join(lines if found.finished else [*lines, TIME_OVER])
+    return "\n".join(lines if blamed.finished else [*lines, TIME_OVER])
 
 
 TIME_OVER = "time ended before all changes were planned: --time-limit gives more"

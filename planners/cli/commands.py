@@ -81,11 +81,11 @@ class _CommandsOnUse(TyperGroup):
 
     def __init__(self, *, commands: Mapping[str, Any] | None = None, **rest: Any) -> None:
         there = commands or {}
-        known = {
+        by_name = {
             name: there.get(name) or _Listed(name, help=line)
             for name, (_, line) in COMMANDS.items()
         }
-        super().__init__(commands=known, **rest)
+        super().__init__(commands=by_name, **rest)
 
     def get_params(self, ctx: Any) -> list[Any]:
         return [as_given(parameter) for parameter in super().get_params(ctx)]

@@ -59,25 +59,25 @@ def export(
         options = ", ".join(f"--{name}" for name in ("html", "trace", *TABLES))
         raise sp.BadInput(f"nothing to write: name a file with one of {options}")
     require_distinct([plan_file], {f"--{n}": p for n, p in {"html": html, **wanted}.items()})
-    made = sp.Plan.load(plan_file)
-    with Reporter(f"exporting {made.graph.name}") as reporter:
-        written = _written(made, html, wanted, theme, reporter)
+    plan = sp.Plan.load(plan_file)
+    with Reporter(f"exporting {plan.graph.name}") as reporter:
+        written = _written(plan, html, wanted, theme, reporter)
     facts = {n: {"file": str(p), "bytes": p.stat().st_size} for n, p in written.items()}
     table = {name: f"{f['file']}, {f['bytes']:,} bytes" for name, f in facts.items()}
-    CommandAnswer(as_json).give({"model": made.graph.name, "files": facts}, print_table(table))
+    CommandAnswer(as_json).give({"model": plan.graph.name, "files": facts}, print_table(table))
 
 
 def _written(
-    made: sp.Plan, html: Path | None, wanted: dict[str, Path], theme: str, reporter: Reporter
+    plan: sp.Plan, html: Path | None, wanted: dict[str, Path], theme: str, reporter: Reporter
 ) -> dict[str, Path]:
     """The files by name, once they are there."""
     page, files = (explorer_part(name, "spillway export") for name in (PAGE, FILES))
 
     def said(stage: str, _share: float) -> None:
-        reporter.show(f"{made.graph.name}: {stage}")
+        reporter.show(f"{plan.graph.name}: {stage}")
 
     said("checking every byte", 0.0)
-    seen = page.seen_of(made, theme=theme)
+    seen = page.seen_of(plan, theme=theme)
     paths: dict[str, Path] = {}
     if html is not None:
         write_text(html, page.page_html(seen, said))
@@ -117,13 +117,13 @@ def code(
 
     `make run` in the folder prints the checksum that is printed here.
     """
-    made = sp.Plan.load(plan_file)
-    sp.check(made)
-    with Reporter(f"writing {made.graph.name} as C"):
-        written = sp.write_code(made, out, weights=weights, seed=seed)
+    plan = sp.Plan.load(plan_file)
+    sp.check(plan)
+    with Reporter(f"writing {plan.graph.name} as C"):
+        written = sp.write_code(plan, out, weights=weights, seed=seed)
         checksum = written.checksum
     facts = {
-        "model": made.graph.name,
+        "model": plan.graph.name,
         "out": str(out),
         "files": list(written.files),
         "pool_bytes": written.pool_bytes,

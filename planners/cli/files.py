@@ -15,11 +15,11 @@ def require_distinct(reads: Iterable[str | Path | None], writes: Mapping[str, Pa
 
     `reads` may hold names that are no files. Raises `BadInput`.
     """
-    known = {Path(name).resolve(): f"{name} is read" for name in reads if name}
+    uses = {Path(name).resolve(): f"{name} is read" for name in reads if name}
     for option, path in writes.items():
         if path is None:
             continue
-        why = known.setdefault(path.resolve(), f"{path} is for {option}")
+        why = uses.setdefault(path.resolve(), f"{path} is for {option}")
         if why != f"{path} is for {option}":
             raise BadInput(f"{option} {path}: {why} by this command; name another file")
 

@@ -68,13 +68,13 @@ def read_table(path: Path) -> pd.DataFrame:
     except FileNotFoundError:
         raise BadInput(f"no file {path}") from None
     except (OSError, ValueError) as error:  # pandas and pyarrow have subclasses of ValueError
-        told = str(error).splitlines()[0]
-        raise BadInput(f"{path} is no table that spillway sweep wrote: {told}") from error
+        reason = str(error).splitlines()[0]
+        raise BadInput(f"{path} is no table that spillway sweep wrote: {reason}") from error
 
 
 def report(
     rows: pd.DataFrame,
-    found: pd.DataFrame,
+    winners: pd.DataFrame,
     counts: pd.DataFrame,
     shares: pd.DataFrame,
     metrics: tuple[str, str],
@@ -82,14 +82,14 @@ def report(
     """The tables as Markdown."""
     against, by = metrics
     counted = rows["status"].value_counts()
-    told = ", ".join(f"{n} {status}" for status, n in counted.items())
+    statuses = ", ".join(f"{n} {status}" for status, n in counted.items())
     by_planner = rows.groupby(["planner", "status"], sort=False).size().unstack(fill_value=0)
-    best = matrix(found, by)
+    best = matrix(winners, by)
     labels = [name for name in best.columns if name in ("model", "machine")]
     budgets = "; ".join(name for name in best.columns if name not in labels)
     return "\n".join(
         [
-            f"{len(rows)} plans asked for, {rows['model'].nunique()} models: {told}.",
+            f"{len(rows)} plans asked for, {rows['model'].nunique()} models: {statuses}.",
             "",
             markdown(by_planner.reset_index()),
             "",
@@ -118,13 +118,15 @@ def report(
     )
 
 
-def matrix(found: pd.DataFrame, by: str) -> pd.DataFrame:
+def matrix(winners: pd.DataFrame, by: str) -> pd.DataFrame:
     """Winners with a row for each model (and machine) and a column for each budget.
 
     Planners go by their name alone where none came with several sets of options.
     """
-    several = found["machine"].nunique() > 1
-    asked = {name for text in found["winner"] for name in text.split("+")} | set(found["second"])
+    several = winners["machine"].nunique() > 1
+    asked = {name for text in winners["winner"] for name in text.split("+")} | set(
+        winners["second"]
+    )
     names = [name.split(":")[0] for name in asked if isinstance(name, str)]
     bare = len(set(names)) == len(names)
     short = (lambda name: name.split(":")[0]) if bare else str
@@ -142,11 +144,11 @@ def matrix(found: pd.DataFrame, by: str) -> pd.DataFrame:
             "+".join(map(short, winner.split("+"))) + f" {format_quantity(value, UNITS[by])}{more}"
         )
 
-    columns = (found[name] for name in ("winner", "value", "second", "margin", "machine"))
-    told = [cell(*row) for row in zip(*columns, strict=True)]
+    columns = (winners[name] for name in ("winner", "value", "second", "margin", "machine"))
+    cells = [cell(*row) for row in zip(*columns, strict=True)]
     rows = ["model", "machine"] if several else ["model"]
-    wide = found.assign(told=told).pivot(index=rows, columns="budget", values="told")
-    return wide[list(dict.fromkeys(found["budget"]))].reset_index()
+    wide = winners.assign(told=cells).pivot(index=rows, columns="budget", values="told")
+    return wide[list(dict.fromkeys(winners["budget"]))].reset_index()
 
 
 def markdown(table: pd.DataFrame) -> str:

@@ -53,9 +53,9 @@ def graph(
     facts |= {"out": str(out)} if out is not None else {}
     said = facts | {"bytes_per_element": network.width_words}
     said["element_types"] = ", ".join(f"{n} {name}" for name, n in network.element_types.items())
-    known = caveats(network)
+    gaps = caveats(network)
     text = print_table(said) if out is not None else f"{print_table(said)}\n\n{_rows(network)}"
-    CommandAnswer(as_json).give(facts | known.facts(), with_notes(text, known))
+    CommandAnswer(as_json).give(facts | gaps.facts(), with_notes(text, gaps))
 
 
 def _rows(network: sp.Graph) -> str:
@@ -102,6 +102,6 @@ def budgets(
         k: size_text(facts[k]) for k in ("MR", "MH", "MP", "MP_bound", "default_peak")
     }
     sizes["bytes_per_element"] = network.width_words
-    known = caveats(network)
-    text = with_notes(print_table(facts | sizes), known)
-    CommandAnswer(as_json).give(facts | known.facts(), text)
+    gaps = caveats(network)
+    text = with_notes(print_table(facts | sizes), gaps)
+    CommandAnswer(as_json).give(facts | gaps.facts(), text)

@@ -69,15 +69,15 @@ def _of_network(
 
     sizes: Sequence[int] = overlap.image_sizes(usual, limit, step, SMALLEST)
     fixed = _is_fixed(build, image[0], step)
-    made: Callable[[int], sp.Graph] = (lambda _: usual) if fixed else build
+    graph_at: Callable[[int], sp.Graph] = (lambda _: usual) if fixed else build
     sizes = [image[0]] if fixed else sizes
 
     rows = []
     for method, need in overlap.methods().items():
-        answer = overlap.largest(overlap.measured(made, need, limit), sizes, limit)
+        answer = overlap.largest(overlap.measured(graph_at, need, limit), sizes, limit)
         rows.append(_row(method, "image", answer))
     if rows[0]["size"] is None:
-        sp.plan(made(sizes[0]), OVERLAP, limit)  # says what binds
+        sp.plan(graph_at(sizes[0]), OVERLAP, limit)  # says what binds
         raise BadInput(f"{model} fits at no size tried")
     return {
         "model": model,
@@ -123,13 +123,13 @@ def _of_module(name: str, limit: int | None, reporter: Reporter) -> dict[str, An
     }
 
 
-def _row(method: str, axis: str, found: Any) -> dict[str, Any]:
+def _row(method: str, axis: str, answer: Any) -> dict[str, Any]:
     """The answer for one method; all null but the method where nothing fits."""
     names = ("size", "ram_bytes", "macs", "repeated_macs")
-    best = asdict(found.best) if found.best else dict.fromkeys(names)
-    tried = [size.size for size in found.tried]
+    best = asdict(answer.best) if answer.best else dict.fromkeys(names)
+    tried = [size.size for size in answer.tried]
     row = {"method": method, "axis": axis} | {name: best[name] for name in names}
-    return row | {"monotone": found.monotone, "tried": tried}
+    return row | {"monotone": answer.monotone, "tried": tried}
 
 
 def _table(facts: Mapping[str, Any]) -> str:

@@ -71,8 +71,8 @@ def weights_given(parameters: bool, weights: str | None) -> str:
 
 def say_what_weights_do(planner: str, weights: str) -> None:
     """Before a planner runs that cannot have weights do what is asked: say what they do instead."""
-    if told := find_planner(planner).cannot(weights):
-        typer.echo(f"note: {told}", err=True)
+    if note := find_planner(planner).cannot(weights):
+        typer.echo(f"note: {note}", err=True)
 
 
 def load(

@@ -148,9 +148,9 @@ def print_table(facts: Mapping[str, Any]) -> str:
     return "\n".join(f"{name:<{width}}  {_text(value)}" for name, value in facts.items())
 
 
-def with_notes(text: str, known: Caveats) -> str:
+def with_notes(text: str, gaps: Caveats) -> str:
     """A table for people, and what is not known of the network that it is about."""
-    return "\n".join([text, *(f"note: {line}" for line in known.lines())])
+    return "\n".join([text, *(f"note: {line}" for line in gaps.lines())])
 
 
 def _text(value: Any) -> str:

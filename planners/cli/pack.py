@@ -81,13 +81,13 @@ def _in_one(items: Sequence[Any], capacity_bytes: int, time_limit: float) -> Fou
 def _in_least(items: Sequence[Any], time_limit: float, reporter: Reporter) -> Found:
     from planners.allocation.min_capacity import pack_tightest
 
-    found = pack_tightest(items, time_limit_s=time_limit, progress=reporter.progress)
-    extent, bound = found.extent_bytes, found.bound_bytes
+    tight = pack_tightest(items, time_limit_s=time_limit, progress=reporter.progress)
+    extent, bound = tight.extent_bytes, tight.bound_bytes
     gap = extent / bound - 1 if bound else 0.0
     facts: dict[str, Any] = {
         "status": "packed",
         "proven": extent == bound,
-        "offsets": dict(found.offsets),
+        "offsets": dict(tight.offsets),
         "extent_bytes": extent,
         "bound_bytes": bound,
         "gap": gap,
@@ -95,7 +95,7 @@ def _in_least(items: Sequence[Any], time_limit: float, reporter: Reporter) -> Fo
     }
     proof = "no packing has less" if extent == bound else f"none has less than {bound}"
     lines = ["status,packed", f"extent,{extent},{proof} (gap {gap:.2%})"]
-    lines += [f"{id},{at}" for id, at in found.offsets.items()]
+    lines += [f"{id},{at}" for id, at in tight.offsets.items()]
     return "packed", facts, lines
 
 
@@ -112,23 +112,23 @@ def _in_several(rows: Sequence[Any], machine: str, time_limit: float) -> Found:
         if TOUCHED in row.cells
     }
     problem = BankProblem([row.lifetime for row in rows], banks, touched)
-    found = place_in_banks(problem, time_limit_s=time_limit)
+    placed = place_in_banks(problem, time_limit_s=time_limit)
     names = [bank.name for bank in banks]
     facts = {
-        "status": found.status,
-        "proven": found.proven,
+        "status": placed.status,
+        "proven": placed.proven,
         "places": {
-            id: {"memory": memory, "offset": at} for id, (memory, at) in found.places.items()
+            id: {"memory": memory, "offset": at} for id, (memory, at) in placed.places.items()
         },
-        "touched_bytes": dict(zip(names, found.touched, strict=True)),
-        "bound_bytes": dict(zip(names, found.bounds, strict=True)),
-        "conflict": list(found.conflict),
-        "solver": found.solver,
-        "pack_s": found.seconds,
+        "touched_bytes": dict(zip(names, placed.touched, strict=True)),
+        "bound_bytes": dict(zip(names, placed.bounds, strict=True)),
+        "conflict": list(placed.conflict),
+        "solver": placed.solver,
+        "pack_s": placed.seconds,
     }
-    lines = [f"status,{found.status}"]
-    if found.places:
-        proof = "no plan has less" if found.proven else f"none has less than {found.bound_bytes}"
-        lines.append(f"bytes through slow memories,{found.slow_bytes},{proof}")
-        lines += [f"{id},{memory},{at}" for id, (memory, at) in found.places.items()]
-    return found.status, facts, lines
+    lines = [f"status,{placed.status}"]
+    if placed.places:
+        proof = "no plan has less" if placed.proven else f"none has less than {placed.bound_bytes}"
+        lines.append(f"bytes through slow memories,{placed.slow_bytes},{proof}")
+        lines += [f"{id},{memory},{at}" for id, (memory, at) in placed.places.items()]
+    return placed.status, facts, lines

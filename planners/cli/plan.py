@@ -228,7 +228,7 @@ def plan(
         )
         return
     with Reporter(f"planning {network.name}") as reporter:
-        made = sp.plan(
+        planned = sp.plan(
             network,
             planner,
             budget,
@@ -238,19 +238,19 @@ def plan(
             replay=False,  # The summary below is made of a replay.
             **chosen,
         )
-    with bugs_explained(made):
-        row = sp.summary(made)
+    with bugs_explained(planned):
+        row = sp.summary(planned)
     if out is not None:
-        made.save(out)
+        planned.save(out)
     facts = (
         row
-        | groups_fact(made)
-        | streaming_fact(made)
-        | overlap_fact(made)
-        | {"bytes_per_element": made.graph.bytes_per_element, "out": str(out) if out else None}
-        | caveats(made.graph).facts()
+        | groups_fact(planned)
+        | streaming_fact(planned)
+        | overlap_fact(planned)
+        | {"bytes_per_element": planned.graph.bytes_per_element, "out": str(out) if out else None}
+        | caveats(planned.graph).facts()
     )
-    text = with_notes(planning_table(made, row), caveats(made.graph))
+    text = with_notes(planning_table(planned, row), caveats(planned.graph))
     CommandAnswer(as_json).give(facts, text)
 
 

@@ -19,20 +19,20 @@ from planners.core.registry import OVERLAP
 @app.command()
 def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
     """Replay a plan and compare it with its claims and layout; say what is not compared."""
-    made = sp.Plan.load(plan_file)
-    report = sp.check(made)
+    plan = sp.Plan.load(plan_file)
+    report = sp.check(plan)
     # What a command has no need of is not loaded.
     from planners.simulator.claimed import not_compared
 
-    if made.planner == OVERLAP or made.details.pool:
+    if plan.planner == OVERLAP or plan.details.pool:
         from planners.overlap.emit.saved import proven_layout
 
-        proven_layout(made)
+        proven_layout(plan)
     names = (
         "traffic_bytes compulsory_bytes noncompulsory_bytes peak_bytes extent_bytes instructions"
     )
     facts = {"valid": True} | {name: getattr(report, name) for name in names.split()}
-    facts["not_compared"] = ", ".join(not_compared(made))
+    facts["not_compared"] = ", ".join(not_compared(plan))
     CommandAnswer(as_json).give(facts, print_table(facts))
 
 
@@ -104,19 +104,19 @@ def run(
 
     A plan for a .tflite file runs with that file's own weights, beside the file itself.
     """
-    made = sp.Plan.load(plan_file)
-    tflite = "tflite" in made.graph.source
+    plan = sp.Plan.load(plan_file)
+    tflite = "tflite" in plan.graph.source
     if model is not None and not tflite:
         raise BadInput("--model is for plans of .tflite files: other models have their weights")
-    if made.details.streamed and not tflite:
-        run_streaming(made, weights, seed, repeats, device, as_json)
+    if plan.details.streamed and not tflite:
+        run_streaming(plan, weights, seed, repeats, device, as_json)
         return
     if weights is not None or repeats != 1 or device != "cpu":
-        raise BadInput(f"weights, repeats and device are for streaming plans, not {made.planner}")
-    with Reporter(f"running {made.graph.name}"):
-        done = sp.execute(made, model, seed=seed, float64=not tflite)
+        raise BadInput(f"weights, repeats and device are for streaming plans, not {plan.planner}")
+    with Reporter(f"running {plan.graph.name}"):
+        done = sp.execute(plan, model, seed=seed, float64=not tflite)
     facts = {
-        "model": made.graph.name,
+        "model": plan.graph.name,
         "bit_exact": done.bit_exact,
         "max_abs_error": done.max_abs_error,
     }
@@ -128,7 +128,7 @@ def run(
         }
     facts |= {
         "arena_bytes": done.arena_bytes,
-        "budget_bytes": made.budget_bytes,
+        "budget_bytes": plan.budget_bytes,
         "compute_steps": done.compute_steps,
     }
     CommandAnswer(as_json).give(facts, print_table(facts))

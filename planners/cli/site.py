@@ -81,14 +81,14 @@ def site(
     if not (asked.graphs and asked.planners and asked.budgets):
         raise sp.BadInput("nothing to plan: name a model, a planner and a budget at least")
     with Reporter("site") as reporter, workers(jobs, None) as executor:
-        made = writer.write_site(out, asked, reporter.say, lambda: reporter.stop, executor)
-    facts = {**made.counts, "new": made.new, "files": made.files, "bytes": made.size_bytes}
-    facts |= {"stopped": made.stopped, "failures": list(made.failures)}
-    table = {**made.counts, "made now": made.new, "files": made.files}
-    table |= {"size": size_text(made.size_bytes), "open": str(out / "index.html")}
-    lines = [print_table(table), *(f"failed: {line}" for line in made.failures)]
-    if made.stopped:
+        done = writer.write_site(out, asked, reporter.say, lambda: reporter.stop, executor)
+    facts = {**done.counts, "new": done.new, "files": done.files, "bytes": done.size_bytes}
+    facts |= {"stopped": done.stopped, "failures": list(done.failures)}
+    table = {**done.counts, "made now": done.new, "files": done.files}
+    table |= {"size": size_text(done.size_bytes), "open": str(out / "index.html")}
+    lines = [print_table(table), *(f"failed: {line}" for line in done.failures)]
+    if done.stopped:
         lines.append("stopped: the same command again makes the rest")
     CommandAnswer(as_json).give(facts, "\n".join(lines))
-    if made.stopped or made.failures:
+    if done.stopped or done.failures:
         raise typer.Exit(FAILED)

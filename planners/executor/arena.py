@@ -61,8 +61,8 @@ class ByteFormat:
 
     def sums(self, graph: Graph, op: Operator) -> torch.dtype | None:
         """The type of an operator's sums until they are complete; None for that of its values."""
-        own = graph.tensors[op.outputs[0]]
-        if not self.native or graph.sum_bytes(op, 1) == graph.bytes_of(own.name, 1):
+        output = graph.tensors[op.outputs[0]]
+        if not self.native or graph.sum_bytes(op, 1) == graph.bytes_of(output.name, 1):
             return None
         dtype: torch.dtype = getattr(torch, accumulator(graph.tensors[op.inputs[0]].dtype))
         return dtype

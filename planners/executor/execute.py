@@ -204,8 +204,8 @@ class ProgramRunner:
             if tensor.kind == "input":
                 value = values.get(name)
             else:
-                own = not tensor.table
-                value = self.model.parameter(name) if own else self._rows(tensor, values)
+                whole_weight = not tensor.table
+                value = self.model.parameter(name) if whole_weight else self._rows(tensor, values)
             if value is None or tuple(value.shape) != tensor.shape:
                 raise BadInput(f"the model has no {tensor.kind} {name!r} of shape {tensor.shape}")
             self.home[memory, name] = HostCopy.from_tensor(value, self.form)
@@ -229,19 +229,19 @@ class ProgramRunner:
         Raises `InvalidPlan` where that is not as much as the plan says.
         """
         table = self.model.parameter(tensor.table)
-        found = [
+        looked_up = [
             table[made[part.reads[1]]] if part.kind in SUMS_ROWS else made[part.name]
             for part in rows_of(op, tensor.name)
         ]
-        count = sum(part.numel() for part in found)
-        own = tensor.name in (tensor.table, f"{tensor.table} of {op.name}")
-        if count != tensor.elements or not own:
+        count = sum(part.numel() for part in looked_up)
+        same_table = tensor.name in (tensor.table, f"{tensor.table} of {op.name}")
+        if count != tensor.elements or not same_table:
             raise InvalidPlan(
                 f"{op.name} looks up {count} elements of {tensor.table}, not the "
                 f"{tensor.elements} of {tensor.name}",
                 kind="shape",
             )
-        return torch.cat([part.reshape(-1) for part in found])
+        return torch.cat([part.reshape(-1) for part in looked_up])
 
     def _looked_up(self, name: str, operands: Sequence[Operand]) -> torch.Tensor:
         """A table, of which the rows that are looked up are those that were brought."""

@@ -100,10 +100,10 @@ def _wide(value: torch.Tensor) -> torch.Tensor:
     return value.double() if value.is_floating_point() else value.clone()
 
 
-def _largest(found: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> float:
+def _largest(values: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> float:
     """Over all tensors of floating-point numbers; equal infinities and NaNs do not differ."""
     errors = [0.0]
-    for ours, theirs in zip(found, exact, strict=True):
+    for ours, theirs in zip(values, exact, strict=True):
         if not ours.is_floating_point() or not ours.numel():
             continue
         ours = ours.double()

@@ -56,9 +56,9 @@ def _executed(plan: Plan, model: TfliteModel, given: list[Any]) -> Execution:
         runner.run(item)
     outputs, state = runner.outputs(), runner.state()
     reference, kept = _reference(model, given)
-    found = [torch.from_numpy(np.ascontiguousarray(value)) for value in outputs]
+    tensors = [torch.from_numpy(np.ascontiguousarray(value)) for value in outputs]
     expected = [torch.from_numpy(np.ascontiguousarray(value)) for value in reference]
-    pairs = [*zip(found, expected, strict=True), *((state[n], kept[n]) for n in state)]
+    pairs = [*zip(tensors, expected, strict=True), *((state[n], kept[n]) for n in state)]
     return Execution(
         outputs=outputs,
         reference=reference,

@@ -48,8 +48,8 @@ def fold_pads(trace: CallTrace) -> tuple[CallTrace, int]:
     """
     state = _PadState.from_trace(trace)
     for name in reversed(list(state.calls)):
-        if (found := _folded(state.calls[name], state)) is not None:
-            state.fold(name, found)
+        if (padded := _folded(state.calls[name], state)) is not None:
+            state.fold(name, padded)
     count = sum(name not in state.calls for name in state.all)
     return (replace(trace, calls=tuple(state.calls.values())), count) if count else (trace, 0)
 
@@ -84,11 +84,11 @@ class _PadState:
                 readers.setdefault(name, set()).add(call.name)
         return cls(calls, tuple(calls), readers, tensors, frozenset(trace.outputs), reached)
 
-    def fold(self, name: str, found: Mapping[str, Call]) -> None:
+    def fold(self, name: str, padded: Mapping[str, Call]) -> None:
         """Without a pad, and with its readers as they are then."""
         source = self.calls.pop(name).reads[0]
-        self.readers[source] = (self.readers[source] - {name}) | set(found)
-        self.calls |= found
+        self.readers[source] = (self.readers[source] - {name}) | set(padded)
+        self.calls |= padded
 
 
 def _folded(pad: Call, state: _PadState) -> dict[str, Call] | None:
@@ -101,13 +101,13 @@ def _folded(pad: Call, state: _PadState) -> dict[str, Call] | None:
     source = state.tensors.get(pad.reads[0])
     if source is None or pad.tensor is None or not _in_space(pad, source):
         return None
-    found: dict[str, Call] = {}
+    padded: dict[str, Call] = {}
     for name in readers:
         call = _padded(state.calls[name], pad, source)
         if call is None:
             return None
-        found[name] = call
-    return found
+        padded[name] = call
+    return padded
 
 
 def _in_space(pad: Call, source: Tensor) -> bool:

@@ -138,12 +138,12 @@ def _coarser(request: Problem[OverlapOptions], offer: LayoutOffer) -> LayoutOffe
     """
     graph, budget_bytes, clock = request.graph, request.budget_bytes, request.clock
     clock.end()
-    own = clock if clock.left_s > COARSER_S or clock.stopped else Clock(COARSER_S)
+    search_clock = clock if clock.left_s > COARSER_S or clock.stopped else Clock(COARSER_S)
     within = [budget_bytes]
     if request.options.objective == "ram":
         within = [min(budget_bytes, int(more * offer.ram_bytes)) for more in LITTLE_MORE]
     for limit in within:
-        (other, *_) = _quick(replace(request, budget_bytes=limit, clock=own))
+        (other, *_) = _quick(replace(request, budget_bytes=limit, clock=search_clock))
         efforts = [effort(graph, each.layout()) for each in (offer, other)]
         fits = other.ram_bytes <= limit and other.extra_macs <= offer.extra_macs
         if fits and efforts[1] < efforts[0]:
@@ -280,8 +280,8 @@ def _best_offer(request: Problem[OverlapOptions], offers: Sequence[LayoutOffer])
         tensors = (*read, *made)  # Those inside of a fused block are never whole.
         bound = min(offer.bound_bytes for offer in offers)
         bound = max(bound, least_alone(graph, budget_bytes, chosen.fuse))
-        known = "" if bound == least.ram_bytes else f" found, and it needs at least {bound}"
-        remedy = f"the least RAM by overlap is {least.ram_bytes} bytes{known}"
+        bound_words = "" if bound == least.ram_bytes else f" found, and it needs at least {bound}"
+        remedy = f"the least RAM by overlap is {least.ram_bytes} bytes{bound_words}"
         name = least.binding[0]
         raise refusal(least.ram_bytes, bound, budget_bytes, name, tensors, remedy)
     if chosen.objective == "ram":

@@ -138,15 +138,15 @@ class Column(NamedTuple):
 
         Raises `KeyError` for another value that is not there.
         """
-        found = row
+        content = row
         if callable(self.value):
-            found = self.value(row)
+            content = self.value(row)
         else:
             for key in (self.value,) if isinstance(self.value, str) else self.value:
-                found = found.get(key) if self.optional else found[key]
+                content = content.get(key) if self.optional else content[key]
         if callable(self.form):
-            return self.form(found)
-        return NOTHING if found is None else self.form.format(found)
+            return self.form(content)
+        return NOTHING if content is None else self.form.format(content)
 
 
 class ReportTable:
@@ -180,10 +180,10 @@ NETWORK = Column("network", "network")
 
 
 def blocks_of(
-    tables: Iterable[ReportTable], found: object, *, bare: bool = False
+    tables: Iterable[ReportTable], study: object, *, bare: bool = False
 ) -> dict[str, str]:
     """Tables by name, of a study's rows; `bare`: with their heads where there are none."""
-    return {each.name: each.markdown(getattr(found, each.rows), bare=bare) for each in tables}
+    return {each.name: each.markdown(getattr(study, each.rows), bare=bare) for each in tables}
 
 
 def table(

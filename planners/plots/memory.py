@@ -44,18 +44,18 @@ def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
     """
     report = check(plan)
     name = memory or plan.machine.onchip
-    own = _stays_in(report, name)
-    of = np.repeat(np.arange(len(own)), np.diff(own.first))
-    lasts = (own.stop_step - own.start_step)[of]
-    drawn = largest(lasts * (own.span_stop - own.span_start))
+    stays = _stays_in(report, name)
+    of = np.repeat(np.arange(len(stays)), np.diff(stays.first))
+    lasts = (stays.stop_step - stays.start_step)[of]
+    drawn = largest(lasts * (stays.span_stop - stays.span_start))
     outputs = frozenset(plan.graph.outputs)
     rows = []
     for k in drawn.tolist():
         i = int(of[k])
-        tensor = own.tensors[own.tensor[i]]
-        low, high = int(own.span_start[k]), int(own.span_stop[k])
-        kind = stay_of(ORIGINS[own.origin[i]], ENDINGS[own.ending[i]], tensor in outputs)
-        sides = (int(own.start_step[i]), low, int(own.stop_step[i]), high)
+        tensor = stays.tensors[stays.tensor[i]]
+        low, high = int(stays.span_start[k]), int(stays.span_stop[k])
+        kind = stay_of(ORIGINS[stays.origin[i]], ENDINGS[stays.ending[i]], tensor in outputs)
+        sides = (int(stays.start_step[i]), low, int(stays.stop_step[i]), high)
         rows.append((*sides, tensor, kind, format_bytes(high - low), STAYS[kind][0]))
     rectangles = hv.Rectangles(
         rows,
@@ -76,7 +76,7 @@ def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
         tools=["hover"],
         hover_tooltips=tips(("tensor", "tensor"), ("", "what"), ("size", "size")),
     )
-    used, size = int(own.span_stop.max(initial=0)), _size(plan, name)
+    used, size = int(stays.span_stop.max(initial=0)), _size(plan, name)
     whose = "the budget" if name == plan.machine.onchip else name
     return _framed(styled, (used, size), plan, free_above(used, size, whose))
 
@@ -112,8 +112,12 @@ def _held_in(plan: Plan, report: CheckReport, name: str) -> tuple[int, ...]:
 
 
 def _stays_in(report: CheckReport, name: str) -> StayColumns:
-    found = report.residencies
-    stays = found.columns if isinstance(found, Residencies) else columns_of_stays(found)
+    residencies = report.residencies
+    stays = (
+        residencies.columns
+        if isinstance(residencies, Residencies)
+        else columns_of_stays(residencies)
+    )
     if name not in stays.memories:
         raise BadInput(f"nothing lies in {name!r:.60}: there are {', '.join(stays.memories)}")
     return stays.at(np.flatnonzero(stays.memory == stays.memories.index(name)))

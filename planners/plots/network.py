@@ -19,14 +19,14 @@ def graph(network: Graph) -> hv.Graph:
     operator, kind, family, MACs, module; of the edges: tensor and bytes.
     """
     assert_graph(network)
-    found = network.to_networkx()
+    drawn = network.to_networkx()
     place = {
         node: (level, side - (len(nodes) - 1) / 2)
-        for level, nodes in enumerate(nx.topological_generations(found))
+        for level, nodes in enumerate(nx.topological_generations(drawn))
         for side, node in enumerate(nodes)
     }
     number = {node: k for k, node in enumerate(place)}
-    rows = [(*place[node], k, *_words(node, found.nodes[node])) for node, k in number.items()]
+    rows = [(*place[node], k, *_words(node, drawn.nodes[node])) for node, k in number.items()]
     nodes = hv.Nodes(
         rows,
         kdims=["x", "y", "index"],
@@ -34,7 +34,7 @@ def graph(network: Graph) -> hv.Graph:
     )
     edges = [
         (number[a], number[b], tensor, facts["size_bytes"])
-        for a, b, tensor, facts in found.edges(keys=True, data=True)
+        for a, b, tensor, facts in drawn.edges(keys=True, data=True)
     ]
     view = hv.Graph((edges, nodes), vdims=["tensor", "size_bytes"], label=network.name)
     return dressed(

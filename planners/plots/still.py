@@ -88,9 +88,9 @@ def show_in_notebooks() -> None:
         return
     if not hv.extension._loaded:
         hv.extension("bokeh", inline=True, logo=False)
-    found = hv.Store.renderers[BACKEND]
-    if not isinstance(found, StillRenderer):
-        hv.Store.renderers[BACKEND] = StillRenderer.instance(**found.param.values())
+    renderer = hv.Store.renderers[BACKEND]
+    if not isinstance(renderer, StillRenderer):
+        hv.Store.renderers[BACKEND] = StillRenderer.instance(**renderer.param.values())
 
 
 def still_svg(view: Model) -> str:

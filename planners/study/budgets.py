@@ -109,14 +109,14 @@ def resolve_budgets(
     """Bytes of several budgets of a graph, as `resolve_budget` reads them: searched for once."""
     plain = [plain_budget(budget) for budget in asked]
     assert_operators(graph)
-    known: Budgets | None = None
+    named: Budgets | None = None
     sizes = []
     for budget in plain:
         if budget == "MR":  # MH and MP take a search, MR does not.
             budget = max(_needs(graph, parameters))
         elif isinstance(budget, str):
-            known = known or budgets(graph, parameters=parameters)
-            budget = int(getattr(known, budget))
+            named = named or budgets(graph, parameters=parameters)
+            budget = int(getattr(named, budget))
         sizes.append(budget)
     return sizes
 

@@ -92,9 +92,9 @@ def hypervolumes(table: pd.DataFrame, x: str = "memory", y: str = "latency") -> 
         points = list(zip(logs[x], logs[y], strict=True))
         whole = hypervolume(points, reference)
         for name in names:
-            own = [p for p, n in zip(points, group["planner"], strict=True) if n == name]
-            had[name] += bool(own)
-            shares[name].append(hypervolume(own, reference) / whole)
+            planner_points = [p for p, n in zip(points, group["planner"], strict=True) if n == name]
+            had[name] += bool(planner_points)
+            shares[name].append(hypervolume(planner_points, reference) / whole)
     records = [
         {
             "planner": name,
@@ -148,11 +148,11 @@ def planned(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
     if missing := [name for name in needed if name not in table.columns]:
         raise BadInput(f"the table has no column {missing[0]!r}: it must be one of spillway sweep")
     rows = table[table["status"].isin(PLANNED)]
-    if "weights" in rows and len(found := sorted(rows["weights"].dropna().unique())) > 1:
-        words = " and ".join(WORDS[each] for each in found)
+    if "weights" in rows and len(kinds := sorted(rows["weights"].dropna().unique())) > 1:
+        words = " and ".join(WORDS[each] for each in kinds)
         raise BadInput(
             f"the table has plans with weights {words}: they are not of one problem, name one "
-            f"({', '.join(found)})"
+            f"({', '.join(kinds)})"
         )
     return rows.dropna(subset=wanted)
 

@@ -139,10 +139,10 @@ def overlapped(
 def _planned(graph: Graph, limit_bytes: int, options: Mapping[str, Any]) -> tuple[int, int]:
     """As `overlapped`, from the plan: not every network has a front."""
     try:
-        made = plan(graph, load_machine(MACHINE), limit_bytes, options)
+        planned = plan(graph, load_machine(MACHINE), limit_bytes, options)
     except BudgetTooSmall as error:
         return error.need_bytes, 0
-    return made.claims.objective_bytes, work(graph, layout_of(made)).repeated_macs
+    return planned.claims.objective_bytes, work(graph, layout_of(planned)).repeated_macs
 
 
 BASELINES: Mapping[str, Need] = {

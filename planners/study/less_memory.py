@@ -35,7 +35,7 @@ def no_worse_in_more(
     rows: Sequence[Mapping[str, Any]], aims: Sequence[tuple[str, ...]]
 ) -> list[dict[str, Any]]:
     """The rows, each with the best plan of those for at most its budget; by the aim of each."""
-    found = [{**row, "planned_bytes": _planned(row)} for row in rows]
+    improved = [{**row, "planned_bytes": _planned(row)} for row in rows]
     alike: dict[object, list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
         if aims[number] and row["objective_bytes"] is not None:
@@ -43,11 +43,11 @@ def no_worse_in_more(
     for numbers in alike.values():
         best: dict[str, Any] | None = None
         for number in sorted(numbers, key=lambda n: rows[n]["budget_bytes"]):
-            row, aim = found[number], aims[number]
+            row, aim = improved[number], aims[number]
             if best is not None and _values(best, aim) < _values(row, aim):
-                found[number] = row = _with_plan(row, best, aim)
+                improved[number] = row = _with_plan(row, best, aim)
             best = row
-    return found
+    return improved
 
 
 def _planned(row: Mapping[str, Any]) -> int | None:
@@ -62,8 +62,8 @@ def _with_plan(
     row: Mapping[str, Any], best: Mapping[str, Any], aim: Sequence[str]
 ) -> dict[str, Any]:
     """A row with the plan of another, for less memory; its gap is to what was proven of its own."""
-    own = {name: row[name] for name in (*OWN, *SECONDS)}
+    kept = {name: row[name] for name in (*OWN, *SECONDS)}
     bound = row[aim[0]] * (1 - row["gap"])
     gap = max(0.0, 1 - bound / best[aim[0]]) if best[aim[0]] else 0.0
     bound_bytes = min(row["bound_bytes"], best["objective_bytes"])
-    return {**best, **own, "bound_bytes": bound_bytes, "gap": gap, "status": "feasible"}
+    return {**best, **kept, "bound_bytes": bound_bytes, "gap": gap, "status": "feasible"}

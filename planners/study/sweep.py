@@ -97,18 +97,18 @@ def variant(text: str) -> tuple[str, dict[str, Any]]:
     """
     name, *settings = text.split(":")
     find_planner(name)
-    own: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for setting in settings:
         key, is_given, value = setting.partition("=")
         if not key or not is_given:
             raise BadInput(f"{text}: an option of a planner is name=value, not {setting!r}")
         try:
-            own[key] = json.loads(value)
+            options[key] = json.loads(value)
         except (ValueError, RecursionError):
-            own[key] = value
-    if shared := {"weights", "parameters"} & set(own):
+            options[key] = value
+    if shared := {"weights", "parameters"} & set(options):
         raise BadInput(f"{text}: {shared.pop()} is one for all planners: give it to the sweep")
-    return name, own
+    return name, options
 
 
 def sweep(
@@ -192,8 +192,8 @@ def sweep(
                     on_row(rows[place])
     places = sorted(rows)
     aims = {name: aim_of(variant(name)[0], {**options, **variant(name)[1]}) for name in names}
-    found = [rows[place] for place in places]
-    return _table(no_worse_in_more(found, [aims[row["planner"]] for row in found]))
+    ordered = [rows[place] for place in places]
+    return _table(no_worse_in_more(ordered, [aims[row["planner"]] for row in ordered]))
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -299,20 +299,20 @@ def _run(
             yield from ((place, task, _row(task)) for place, task in todo.items())
         return
     asked = {_submit(executor, find): number for number, find in enumerate(sizing)}
-    made: dict[Future[Any], tuple[Place, SweepTask]] = {}
+    waiting: dict[Future[Any], tuple[Place, SweepTask]] = {}
     try:
-        while asked or made:
-            for future in wait([*asked, *made], return_when=FIRST_COMPLETED).done:
-                if future in made:
-                    place, task = made.pop(future)
+        while asked or waiting:
+            for future in wait([*asked, *waiting], return_when=FIRST_COMPLETED).done:
+                if future in waiting:
+                    place, task = waiting.pop(future)
                     yield place, task, _taken(future, task.failed)
                     continue
                 number = asked.pop(future)
                 sizes = _taken(future, sizing[number])
                 for place, task in tasks_of(number, sizes).items():
-                    made[_submit(executor, partial(_row_of_many, task))] = place, task
+                    waiting[_submit(executor, partial(_row_of_many, task))] = place, task
     finally:
-        for future in [*asked, *made]:
+        for future in [*asked, *waiting]:
             future.cancel()
 
 

@@ -141,14 +141,14 @@ def blame_plan(
     return Blame(plan.graph.name, report.extent_bytes, step, operator, *rest)
 
 
-def blame_audit(found: Audit) -> Blame:
+def blame_audit(audit: Audit) -> Blame:
     """Blame another tool's plan, of its memory with most bytes: what its changes were found to
     need, and the better addresses as a plan that `check` replays."""
-    memory = found.memories[0]
-    parts = parts_of_memory(found.plan, memory)
+    memory = audit.memories[0]
+    parts = parts_of_memory(audit.plan, memory)
     changes = []
     if memory.judged_bytes > memory.least_bytes:
-        better = found.as_plan(better=True)
+        better = audit.as_plan(better=True)
         report = check(better)
         changes.append(
             PeakChange(
@@ -163,14 +163,14 @@ def blame_audit(found: Audit) -> Blame:
                 better,
             )
         )
-    for gain in found.gains:
+    for gain in audit.gains:
         if gain.saved_bytes > 0 and gain.change != AUDITED_ADDRESSES:
             sizes = gain.extent_bytes, gain.saved_bytes
             changes.append(PeakChange(gain.change, "", *sizes, 0, 0, gain.proven, (), None))
     step = memory.worst_step
-    steps = found.plan.steps
+    steps = audit.plan.steps
     operator = steps[step] if 0 <= step < len(steps) else ""
-    name = found.plan.source.rsplit("/", 1)[-1]
+    name = audit.plan.source.rsplit("/", 1)[-1]
     return Blame(name, memory.judged_bytes, step, operator, parts, tuple(changes))
 
 

@@ -89,11 +89,11 @@ def changes_of(
         return with_engines(found)
 
     def change(
-        kind: str, found: Plan | None, tensor: str = "", below: int = report.extent_bytes
+        kind: str, plan: Plan | None, tensor: str = "", below: int = report.extent_bytes
     ) -> Iterator[PeakChange]:
-        if found is None or found.claims.extent_bytes >= below:
+        if plan is None or plan.claims.extent_bytes >= below:
             return  # to check what gains nothing by its own claim may take minutes
-        after = check(found)
+        after = check(plan)
         if after.extent_bytes >= below:
             return
         yield PeakChange(
@@ -103,9 +103,9 @@ def changes_of(
             report.extent_bytes - after.extent_bytes,
             after.traffic_bytes - report.traffic_bytes,
             after.macs - report.macs,
-            kind != AWAY and found.claims.status == "optimal",
-            parts_of_plan(found, after),
-            found,
+            kind != AWAY and plan.claims.status == "optimal",
+            parts_of_plan(plan, after),
+            plan,
         )
 
     below = report.extent_bytes  # What another order and a wish have to be beyond.

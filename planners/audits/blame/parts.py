@@ -85,19 +85,19 @@ def _loads(
     return times, list(accumulate(changes[time] for time in times))
 
 
-def parts_of_memory(plan: ForeignPlan, found: MemoryAudit) -> tuple[PeakPart, ...]:
+def parts_of_memory(plan: ForeignPlan, memory_audit: MemoryAudit) -> tuple[PeakPart, ...]:
     """The same of a memory of another tool's plan, in the step with most bytes live."""
     parts = [
         PeakPart(
             "scratch" if t.id.startswith(SCRATCH_SIGN) else "activations",
             t.name or t.id,
             "",
-            held,
+            live_bytes,
         )
-        for t in plan.inside(found.memory)
-        if (held := t.held_in(found.worst_step))
+        for t in plan.inside(memory_audit.memory)
+        if (live_bytes := t.held_in(memory_audit.worst_step))
     ]
-    return _with_padding(parts, found.judged_bytes)
+    return _with_padding(parts, memory_audit.judged_bytes)
 
 
 def _with_padding(parts: Iterable[PeakPart], extent_bytes: int) -> tuple[PeakPart, ...]:

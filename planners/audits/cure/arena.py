@@ -31,8 +31,8 @@ class ArenaPlaces:
 
 def apart(tensors: Sequence[ForeignTensor], time_limit_s: float) -> ArenaPlaces:
     """All disjoint while they live; the least extent found, and a proven bound."""
-    found = pack_tightest([t.lifetime for t in tensors], time_limit_s=time_limit_s)
-    return ArenaPlaces(found.offsets, found.extent_bytes, found.bound_bytes)
+    packed = pack_tightest([t.lifetime for t in tensors], time_limit_s=time_limit_s)
+    return ArenaPlaces(packed.offsets, packed.extent_bytes, packed.bound_bytes)
 
 
 @dataclass(frozen=True)
@@ -50,27 +50,27 @@ class Overlaps:
 
 def overlaps(file: TfliteFile, tensors: Sequence[ForeignTensor]) -> Overlaps:
     """Outputs that may lie over inputs that die, by the order of the runtime's kernels."""
-    held = {t.id: t for t in tensors}
+    by_id = {t.id: t for t in tensors}
     distances, same = {}, {}
     for step, operator in enumerate(file.subgraphs[0].operators, 1):
-        dying = [t for n in operator.inputs if (t := held.get(str(n))) and t.upper == step + 1]
-        made = [t for n in operator.outputs if (t := held.get(str(n))) and t.lower == step]
-        if len(made) != 1:
+        dying = [t for n in operator.inputs if (t := by_id.get(str(n))) and t.upper == step + 1]
+        outputs = [t for n in operator.outputs if (t := by_id.get(str(n))) and t.lower == step]
+        if len(outputs) != 1:
             continue
         for tensor in {t.id: t for t in dying}.values():
             if tensor.lower < step and (d := distance(file, operator, int(tensor.id))) is not None:
-                distances[made[0].id, tensor.id] = rounded_up(d, ALIGNMENT)
+                distances[outputs[0].id, tensor.id] = rounded_up(d, ALIGNMENT)
         source = str(operator.inputs[0]) if operator.inputs else ""
         if in_place(file, operator) and any(t.id == source for t in dying):
-            if held[source].lower < step:
-                same[made[0].id] = source
+            if by_id[source].lower < step:
+                same[outputs[0].id] = source
     return Overlaps(distances, same)
 
 
 def overlapping(tensors: Sequence[ForeignTensor], allowed: Overlaps) -> ArenaPlaces:
     """The lowest of the packings with outputs over inputs: with and without what is in place."""
-    found = [_packed(tensors, allowed, same) for same in (allowed.same, {})]
-    best = min(found, key=lambda placed: placed.extent_bytes)
+    packings = [_packed(tensors, allowed, same) for same in (allowed.same, {})]
+    best = min(packings, key=lambda placed: placed.extent_bytes)
     check(tensors, best.offsets, allowed)
     # Whatever is done in place might also be left: a distance of zero or more has both.
     freer = Overlaps({**allowed.distances, **dict.fromkeys(allowed.same.items(), 0)}, {})
@@ -87,14 +87,14 @@ def pairs_at_once(tensors: Sequence[ForeignTensor]) -> int:
 def _packed(
     tensors: Sequence[ForeignTensor], allowed: Overlaps, same: Mapping[str, str]
 ) -> ArenaPlaces:
-    held = {t.id: t for t in tensors}
+    by_id = {t.id: t for t in tensors}
     first = {t.id: t.id for t in tensors}
     last = dict(first)
-    for made, source in sorted(same.items(), key=lambda pair: held[pair[0]].lower):
+    for made, source in sorted(same.items(), key=lambda pair: by_id[pair[0]].lower):
         first[made] = first[source]
         last[first[made]] = made
     blocks = [
-        PoolBlock(t.id, t.size_bytes, t.lower, held[last[t.id]].upper - 1)
+        PoolBlock(t.id, t.size_bytes, t.lower, by_id[last[t.id]].upper - 1)
         for t in tensors
         if first[t.id] == t.id
     ]

@@ -89,8 +89,10 @@ def _far_options(graph: tflite.SubGraph) -> bool:
 def _sizes(old: _Old, kept: list[int], entries: Mapping[str, bytes]) -> int:
     """The most bytes that a head may take."""
     vectors = 4 * (len(old.buffers) + len(kept) + 2 * len(entries))
-    own = sum(2 * DATA_ALIGNMENT + 64 + len(name.encode()) + len(d) for name, d in entries.items())
-    return 128 + vectors + own
+    added = sum(
+        2 * DATA_ALIGNMENT + 64 + len(name.encode()) + len(d) for name, d in entries.items()
+    )
+    return 128 + vectors + added
 
 
 class _Head:
@@ -139,8 +141,8 @@ class _Head:
 
     def model(self, old: _Old) -> list[int]:
         """The root: a table as the old one, its new vectors not yet there; where its fields are."""
-        own = (_VERSION, _BUFFERS, _METADATA)
-        at, *fields = self.table([k in own or old.fields[k] is not None for k in range(_FIELDS)])
+        ours = (_VERSION, _BUFFERS, _METADATA)
+        at, *fields = self.table([k in ours or old.fields[k] is not None for k in range(_FIELDS)])
         self.refer(0, at)
         self._number(fields[_VERSION], old.version)
         for place, target in zip(fields, old.fields[:_FIELDS], strict=True):

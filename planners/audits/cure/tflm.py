@@ -95,11 +95,11 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
         over = overlapping(every, allowed)
         low = over if over.extent_bytes <= placed.extent_bytes else placed
         placed = replace(low, bound_bytes=over.bound_bytes)
-    own = greedy(every, {})
-    own_bytes = _head(own)
+    runtime_plan = greedy(every, {})
+    own_bytes = _head(runtime_plan)
     offsets, head = placed.offsets, _head(greedy(every, _without(placed.offsets, asked)))
     if head > own_bytes:  # The runtime's own way with scratch around ours: its own plan is kept.
-        offsets, head = {t.id: t.offset or 0 for t in own}, own_bytes
+        offsets, head = {t.id: t.offset or 0 for t in runtime_plan}, own_bytes
     used = _used(file, offsets, allowed)
     bound = min(placed.bound_bytes, head)
     kinds = tuple(sorted({*unknown, *kernels_missing(file)}))

@@ -281,7 +281,7 @@ OVER = "aten::copy_"
 
 def copies_in(method: Method, live: Lives) -> dict[int, str]:
     """What each such tensor is, by its number, in words."""
-    found: dict[int, str] = {}
+    words: dict[int, str] = {}
     written: dict[int, int] = {}
     for instruction in method.instructions:
         values = instruction.values
@@ -289,14 +289,14 @@ def copies_in(method: Method, live: Lives) -> dict[int, str]:
             continue
         first, made = values[0], values[-1]
         if instruction.name in TRANSPOSES and first in method.constants and made in method.tensors:
-            found[made] = f"a transposed copy of {method.constants[first] or f'constant {first}'}"
+            words[made] = f"a transposed copy of {method.constants[first] or f'constant {first}'}"
         elif instruction.name in WRITES:
             written[made] = first
         elif instruction.name == OVER and first in live.state and _whole(method, *values[:2]):
             state = method.tensors[first].name or f"state {first}"
             is_copy = written.get(values[1]) == first
-            found[values[1]] = f"a copy of {state}" if is_copy else f"the next content of {state}"
-    return found
+            words[values[1]] = f"a copy of {state}" if is_copy else f"the next content of {state}"
+    return words
 
 
 def _whole(method: Method, state: int, new: int) -> bool:

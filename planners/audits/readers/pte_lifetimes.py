@@ -77,11 +77,11 @@ class Method:
 
     def names(self) -> dict[int, str]:
         """A tensor by its own name, or by the instruction that names it first."""
-        made: dict[int, str] = {}
+        by_number: dict[int, str] = {}
         for step, instruction in enumerate(self.instructions, 1):
             for number in instruction.values:
-                made.setdefault(number, f"{instruction.name} {step}")
-        return {n: t.name or made.get(n, f"value {n}") for n, t in self.tensors.items()}
+                by_number.setdefault(number, f"{instruction.name} {step}")
+        return {n: t.name or by_number.get(n, f"value {n}") for n, t in self.tensors.items()}
 
 
 @dataclass
@@ -222,12 +222,12 @@ def _spans(method: Method, lives: Lives) -> dict[int, tuple[int, int]]:
         for number in method.named([v for i in _moves(method) for v in i.values]):
             first[number], last[number] = 0, end
     untouched = _untouched(method, first)
-    made = {i.values[-1] for i in method.instructions if i.name == VIEW}  # at the place as it is
+    viewed = {i.values[-1] for i in method.instructions if i.name == VIEW}  # at the place as it is
     for number in untouched:
         last[number] = first[number]
     roots = {lives.base[n] for n in untouched if n in lives.base}
     views = {n for n, root in lives.base.items() if root in roots}
-    lives.unwritten = views - untouched - made
+    lives.unwritten = views - untouched - viewed
     return {number: (first[number], last[number] + 1) for number in method.tensors}
 
 
@@ -278,11 +278,11 @@ def _branches(method: Method, lives: Lives) -> dict[int, tuple[tuple[int, str], 
     A jump leads over the first branch to the second; the first's last instruction is a jump that is
     always taken, over the second.
     """
-    made: dict[int, tuple[tuple[int, str], ...]] = {}
+    sides: dict[int, tuple[tuple[int, str], ...]] = {}
     instructions, pairs = method.instructions, []
     for step, jump in enumerate(instructions, 1):
         if jump.back_to is not None:
-            return made
+            return sides
         if jump.on_to is None or not step < jump.on_to <= len(instructions):
             continue
         over = instructions[jump.on_to - 1]  # Steps are counted from 1.
@@ -296,5 +296,5 @@ def _branches(method: Method, lives: Lives) -> dict[int, tuple[tuple[int, str], 
         for side, numbers in (("first", first - second), ("second", second - first)):
             for number in numbers - lives.state:
                 if lives.spans[number][0] > step:
-                    made[number] = (*made.get(number, ()), (step, side))
-    return made
+                    sides[number] = (*sides.get(number, ()), (step, side))
+    return sides

@@ -89,5 +89,5 @@ def read_plan(path: str | Path) -> ForeignPlan:
     for words, reader in BY_WORDS.items():
         if words.encode() in start:
             return reader(path)
-    known = ", ".join(BY_ENDING)
-    raise BadInput(f"{path} is no plan that can be audited: neither {known} nor Vela's listing")
+    endings = ", ".join(BY_ENDING)
+    raise BadInput(f"{path} is no plan that can be audited: neither {endings} nor Vela's listing")

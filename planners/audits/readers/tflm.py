@@ -36,11 +36,11 @@ def arena_bytes(tensor: TfliteTensor) -> int:
     return tensor.elements * max(1, BITS[tensor.dtype] // 8)
 
 
-def graph_of(file: TfliteFile, held: Sequence[ForeignTensor]) -> Graph | None:
+def graph_of(file: TfliteFile, placed: Sequence[ForeignTensor]) -> Graph | None:
     """A graph of the file's operators, one each and in order, and of the tensors that the arena
     holds, by id, in their own bytes; None for what is no graph (operators that give nothing)."""
     graph = file.subgraphs[0]
-    ids = {t.id for t in held}
+    ids = {t.id for t in placed}
     operators = []
     for op in graph.operators:
         inputs = dict.fromkeys(str(n) for n in op.inputs if str(n) in ids)
@@ -48,20 +48,20 @@ def graph_of(file: TfliteFile, held: Sequence[ForeignTensor]) -> Graph | None:
         name = f"{op.number} {op.kind}"
         operators.append(Operator(name, op.kind, tuple(inputs), outputs))
     used = {name for op in operators for name in (*op.inputs, *op.outputs)}
-    made = {name for op in operators for name in op.outputs}
+    written = {name for op in operators for name in op.outputs}
     tensors = {}
     for name in sorted(used, key=int):
         tensor = graph.tensors[int(name)]
         tensors[name] = Tensor(
-            name, (arena_bytes(tensor),), "activation" if name in made else "input", "int8"
+            name, (arena_bytes(tensor),), "activation" if name in written else "input", "int8"
         )
-    outputs = tuple(dict.fromkeys(str(n) for n in graph.outputs if str(n) in made))
+    outputs = tuple(dict.fromkeys(str(n) for n in graph.outputs if str(n) in written))
     try:
         return Graph(
             file.path.stem,
             tensors,
             tuple(operators),
-            tuple(name for name in tensors if name not in made),
+            tuple(name for name in tensors if name not in written),
             outputs,
             source={"tflite": str(file.path)},
         )
@@ -211,7 +211,7 @@ def outside_work(
     work = {str(n) for n in scratch_of(graph) if given.get(str(n), BY_RUNTIME) >= 0}
     fast = {str(n) for n in fast_of(graph)} & work
     rooms = [replace(t, lower=0) for t in tensors if t.id in work - fast]
-    held: list[ForeignTensor] = [
+    outside: list[ForeignTensor] = [
         *rooms,
         *(replace(t, lower=0, memory=FAST, offset=given[t.id]) for t in tensors if t.id in fast),
     ]
@@ -226,13 +226,13 @@ def outside_work(
         ]
         lower = max([tensor.lower, *(room.upper for room in around)])
         if lower < tensor.upper:
-            held.append(replace(tensor, lower=lower))
-    return tuple(sorted(held, key=lambda t: int(t.id)))
+            outside.append(replace(tensor, lower=lower))
+    return tuple(sorted(outside, key=lambda t: int(t.id)))
 
 
 def scratch_buffers(file: TfliteFile) -> tuple[tuple[ForeignTensor, ...], tuple[str, ...]]:
     """Buffers that kernels ask for themselves, and the operators of which that is not known."""
-    found: list[ForeignTensor] = []
+    scratch: list[ForeignTensor] = []
     unknown: dict[str, None] = {}
     scopes = Scopes.from_file(file).ran
     for (place, at), (first, last) in sorted(scopes.items()):
@@ -244,8 +244,8 @@ def scratch_buffers(file: TfliteFile) -> tuple[tuple[ForeignTensor, ...], tuple[
             id, name = f"scratch {first}.{k}", f"scratch of {operator.label}"
             whole = rounded_up(size, ALIGNMENT)
             lives = first, last + 1
-            found.append(ForeignTensor(id, *lives, whole, None, ALIGNMENT, ARENA, "", name))
-    return tuple(found), tuple(unknown)
+            scratch.append(ForeignTensor(id, *lives, whole, None, ALIGNMENT, ARENA, "", name))
+    return tuple(scratch), tuple(unknown)
 
 
 def _size(file: TfliteFile, tensor: TfliteTensor) -> int:

@@ -94,8 +94,8 @@ def arena_need(path: str | Path, head_bytes: int, *, measure: bool) -> ArenaNeed
     With `measure`, the runtime says the tail where it is installed: it is run on the file. Raises
     `BadInput` for a broken file.
     """
-    if measure and (own := _measured(Path(path))):
-        return replace(own, head_bytes=head_bytes)
+    if measure and (recorded := _measured(Path(path))):
+        return replace(recorded, head_bytes=head_bytes)
     return ArenaNeed(
         head_bytes,
         estimated_tail_bytes(read_tflite(path)),
@@ -112,12 +112,12 @@ def _measured(path: Path) -> ArenaNeed | None:
     asked = [sys.executable, str(RECORDER), str(path.absolute())]
     try:
         ran = subprocess.run(asked, capture_output=True, timeout=PATIENCE_S, check=False)
-        told = json.loads(ran.stdout)
+        record = json.loads(ran.stdout)
     except (subprocess.TimeoutExpired, OSError, ValueError):
         return None
     version = importlib.metadata.version(PACKAGE.replace("_", "-"))
     runtime = f"tflite-micro {version} on {platform.machine()}"
-    return ArenaNeed(told["head"], told["tail"], runtime, 8 * told["word"], measured=True)
+    return ArenaNeed(record["head"], record["tail"], runtime, 8 * record["word"], measured=True)
 
 
 def estimated_tail_bytes(file: TfliteFile) -> int:

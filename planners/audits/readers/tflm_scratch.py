@@ -99,15 +99,15 @@ def _svdf(inputs: Operands, outputs: Operands) -> list[int]:
 
 def _transposed_convolution(inputs: Operands, outputs: Operands) -> list[int]:
     """Sums of all of the output: of 32 bits, and of 64 for 16-bit maps, with their bias."""
-    made = _operand(outputs, 0).elements
+    elements = _operand(outputs, 0).elements
     kind = _operand(inputs, 2).dtype
     if kind == "int8":
-        return [made * WORD_BYTES]
+        return [elements * WORD_BYTES]
     if kind != "int16":
         return []
     bias = inputs[3] if len(inputs) > 3 else None
     wide = bias is not None and bias.dtype == "int16"
-    return [made * 2 * WORD_BYTES] + ([bias.elements * 2 * WORD_BYTES] if wide and bias else [])
+    return [elements * 2 * WORD_BYTES] + ([bias.elements * 2 * WORD_BYTES] if wide and bias else [])
 
 
 def _reduction(inputs: Operands, outputs: Operands, *, sums: bool) -> list[int]:

@@ -71,32 +71,32 @@ def _of_softmax(tensors: Sequence[ForeignTensor]) -> Iterator[ForeignTensor]:
     operators of 32 bits."""
     steps: dict[str, set[str]] = {}
     for tensor in tensors:
-        if found := _SOFTMAX.fullmatch(tensor.name):
-            steps.setdefault(found[1], set()).add(found[2])
+        if match := _SOFTMAX.fullmatch(tensor.name):
+            steps.setdefault(match[1], set()).add(match[2])
     sizes = {tensor.name: tensor.size_bytes for tensor in tensors}
     for tensor in tensors:
-        found = _SOFTMAX.fullmatch(tensor.name)
-        if found and steps[found[1]] >= FIRST_STEPS:
-            whole = 4 * sizes.get(found[1], -1)
-            wide = found[2] in WHOLE_STEPS and tensor.size_bytes == whole
+        match = _SOFTMAX.fullmatch(tensor.name)
+        if match and steps[match[1]] >= FIRST_STEPS:
+            whole = 4 * sizes.get(match[1], -1)
+            wide = match[2] in WHOLE_STEPS and tensor.size_bytes == whole
             what = "a map of 32 bits of the softmax" if wide else "within the softmax"
-            tensor = replace(tensor, role=f"{what} at {found[1]:.40}")
+            tensor = replace(tensor, role=f"{what} at {match[1]:.40}")
         yield tensor
 
 
 def _peak(line: str, where: str) -> int:
-    if not (found := _PEAK.search(line)):
+    if not (match := _PEAK.search(line)):
         raise BadInput(f"{where}: no peak in {line.strip()!r:.80}")
-    return int(found[1])
+    return int(match[1])
 
 
 def _tensor(line: str, columns: int, memory: str, names: Names, where: str) -> ForeignTensor:
     """A row; `names` has the ids of those before."""
     cells = line.split(":", columns - 1)
-    if not (found := _ROW.fullmatch(line)) or len(cells) < columns:
+    if not (match := _ROW.fullmatch(line)) or len(cells) < columns:
         raise BadInput(f"{where}: no row of a table of an allocation: {line.strip()!r:.80}")
-    first, last = int(found[1]), int(found[2])
-    start, stop, size = int(found[3], 16), int(found[4], 16), int(found[5])
+    first, last = int(match[1]), int(match[2])
+    start, stop, size = int(match[3], 16), int(match[4], 16), int(match[5])
     if stop - start != size or last < first:
         raise BadInput(f"{where}: a row contradicts itself: {line.strip()!r:.80}")
     name = cells[-1].strip()

@@ -70,19 +70,19 @@ def read_xla(path: str | Path) -> ForeignPlan:
     end = max([1, *(upper for _, upper in live.values())])
     tensors = [t for a in allocations if a.packed for t in _shared(a.values)]
     tensors += _whole([a for a in allocations if not a.packed], end)
-    own = {a.name: a.size_bytes for a in allocations if a.packed}
+    packed = {a.name: a.size_bytes for a in allocations if a.packed}
     notes = ("values in outputs' allocations are not packed: each output is a buffer of its own",)
-    return ForeignPlan(TOOL, str(path), tuple(tensors), steps, own_peak=own, notes=notes)
+    return ForeignPlan(TOOL, str(path), tuple(tensors), steps, own_peak=packed, notes=notes)
 
 
 def dump_in(folder: Path) -> Path:
     """The one dump of a folder. Raises `BadInput` that names the largest of several."""
-    found = sorted(folder.glob(f"*{FILE}"), key=lambda p: (-p.stat().st_size, p.name))
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    dumps = sorted(folder.glob(f"*{FILE}"), key=lambda p: (-p.stat().st_size, p.name))
+    if len(dumps) == 1:
+        return dumps[0]
+    if not dumps:
         raise BadInput(f"{folder} is a folder without a …{FILE} of XLA")
-    raise BadInput(f"{folder} has {len(found)} …{FILE}, the largest {found[0].name}: name one")
+    raise BadInput(f"{folder} has {len(dumps)} …{FILE}, the largest {dumps[0].name}: name one")
 
 
 def _live_ranges(path: Path) -> tuple[tuple[str, ...], Mapping[str, tuple[int, int]]]:
@@ -102,9 +102,9 @@ def _live_ranges(path: Path) -> tuple[tuple[str, ...], Mapping[str, tuple[int, i
                 raise BadInput(f"{where}: no step {len(steps)} of a sequence: {line!r:.80}")
             steps.append(step[2])
         elif part:
-            if not (found := _RANGE.fullmatch(line)) or int(found[2]) > int(found[3]):
+            if not (match := _RANGE.fullmatch(line)) or int(match[2]) > int(match[3]):
                 raise BadInput(f"{where}: no live range of a value: {line!r:.80}")
-            live[found[1]] = int(found[2]), int(found[3]) + 1
+            live[match[1]] = int(match[2]), int(match[3]) + 1
     if not live:
         raise BadInput(f"{path}: no live ranges")
     return tuple(steps), live
@@ -120,10 +120,10 @@ def _allocations(path: Path, live: Mapping[str, tuple[int, int]]) -> Iterator[Xl
         where = f"{path}, line {number}"
         if not line.strip():
             break
-        if found := _ALLOCATION.fullmatch(line):
+        if match := _ALLOCATION.fullmatch(line):
             if now is not None:
                 yield now
-            now = XlaAllocation(int(found[1]), int(found[2]), found[3])
+            now = XlaAllocation(int(match[1]), int(match[2]), match[3])
         elif now is not None and (value := _VALUE.fullmatch(line)):
             if now.packed:
                 now.values.append(_value(value, now, live, where))
@@ -134,17 +134,17 @@ def _allocations(path: Path, live: Mapping[str, tuple[int, int]]) -> Iterator[Xl
 
 
 def _value(
-    found: re.Match[str], inside: XlaAllocation, live: Mapping[str, tuple[int, int]], where: str
+    match: re.Match[str], inside: XlaAllocation, live: Mapping[str, tuple[int, int]], where: str
 ) -> ForeignTensor:
-    name, size, offset = found[2], int(found[4]), int(found[5])
+    name, size, offset = match[2], int(match[4]), int(match[5])
     full = name if name.endswith("}") else f"{name}{{}}"
     if full not in live:
         raise BadInput(f"{where}: {name!r:.80} has no live range")
     if offset + size > inside.size_bytes:
         raise BadInput(f"{where}: {name!r:.80} ends behind its allocation")
     lower, upper = live[full]
-    buffer = f"{inside.name}: {size} at {offset}" if found[3] else ""
-    id = f"{found[1]} {name}"
+    buffer = f"{inside.name}: {size} at {offset}" if match[3] else ""
+    id = f"{match[1]} {name}"
     return ForeignTensor(id, lower, upper, size, offset, 1, inside.name, buffer=buffer)
 
 
@@ -153,7 +153,7 @@ def _shared(values: Sequence[ForeignTensor]) -> list[ForeignTensor]:
     buffers = {(t.offset, t.size_bytes): t.buffer for t in values if t.buffer}
     offsets = [t.offset or 0 for t in values if t.offset]
     aligned = min([MOST_ALIGNED, *(offset & -offset for offset in offsets)])
-    found: list[ForeignTensor] = []
+    tensors: list[ForeignTensor] = []
     ends: dict[tuple[int | None, int], int] = {}
     for tensor in sorted(values, key=lambda t: (t.lower, t.upper)):
         new = replace(
@@ -166,14 +166,14 @@ def _shared(values: Sequence[ForeignTensor]) -> list[ForeignTensor]:
         )
         at = ends.get((new.offset, new.lower))
         if at is not None:
-            old = found[at]
+            old = tensors[at]
             if old.size_bytes == new.size_bytes:
                 new = replace(new, alias=old.alias)
             elif old.upper - old.lower > 1:
-                found[at] = replace(old, upper=old.upper - 1)
-        ends[new.offset, new.upper - 1] = len(found)
-        found.append(new)
-    return found
+                tensors[at] = replace(old, upper=old.upper - 1)
+        ends[new.offset, new.upper - 1] = len(tensors)
+        tensors.append(new)
+    return tensors
 
 
 def _whole(allocations: Iterable[XlaAllocation], end: int) -> Iterator[ForeignTensor]:

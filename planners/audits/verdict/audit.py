@@ -57,8 +57,8 @@ class Audit:
     @property
     def peak_bytes(self) -> int | None:
         """The tool's extents together; None where it placed nothing."""
-        known = [m.peak_bytes for m in self.memories if m.peak_bytes is not None]
-        return sum(known) if known else None
+        extents = [m.peak_bytes for m in self.memories if m.peak_bytes is not None]
+        return sum(extents) if extents else None
 
     @property
     def judged_bytes(self) -> int:
@@ -93,8 +93,8 @@ class Audit:
     def with_roles(self) -> tuple[ForeignTensor, ...]:
         """Copies, maps with borders and such, as the file says what they are; the largest first,
         and of those that are the same bytes one."""
-        found = {(t.memory, t.alias or t.id, t.role): t for t in self.plan.tensors if t.role}
-        return tuple(sorted(found.values(), key=lambda t: -t.size_bytes))
+        by_bytes = {(t.memory, t.alias or t.id, t.role): t for t in self.plan.tensors if t.role}
+        return tuple(sorted(by_bytes.values(), key=lambda t: -t.size_bytes))
 
     def step(self, number: int) -> str:
         """A step as people call it."""
@@ -179,13 +179,13 @@ class Audit:
         )
 
     def _what_is_wrong(self) -> str:
-        found = [conflict for memory in self.memories for conflict in memory.conflicts]
-        if not found:
+        wrong = [conflict for memory in self.memories for conflict in memory.conflicts]
+        if not wrong:
             ids = [id for memory in self.memories for id in memory.misaligned]
             what = "1 tensor is" if len(ids) == 1 else f"{len(ids)} tensors are"
             return f"broken: {what} not aligned: {', '.join(repr(self.name(i)) for i in ids[:3])}"
-        first = min(found, key=lambda conflict: conflict.step)
-        pairs = "1 pair of tensors shares" if len(found) == 1 else f"{len(found)} pairs share"
+        first = min(wrong, key=lambda conflict: conflict.step)
+        pairs = "1 pair of tensors shares" if len(wrong) == 1 else f"{len(wrong)} pairs share"
         return (
             f"broken: {pairs} bytes while both are live, first {self.name(first.one)!r:.60} and "
             f"{self.name(first.other)!r:.60} in step {self.step(first.step)}, "
@@ -254,21 +254,21 @@ def audit_plan(
         names = (memory,)
         plan = replace(plan, tensors=tuple(t for t in plan.tensors if t.memory == memory))
     clock = Clock(time_limit, should_stop=should_stop)
-    known = changes and plan.graph is not None and len(names) == 1
+    weigh_changes = changes and plan.graph is not None and len(names) == 1
     allowed = allowed_overlaps(plan)
-    found = []
+    audited = []
     for k, name in enumerate(names):
-        limit = (JUDGE_SHARE if known else 1.0) * clock.left_s / (len(names) - k)
-        found.append(judge(plan, name, limit, should_stop, allowed))
+        limit = (JUDGE_SHARE if weigh_changes else 1.0) * clock.left_s / (len(names) - k)
+        audited.append(judge(plan, name, limit, should_stop, allowed))
     if allowed is not None:
         plan = replace(plan, notes=(*plan.notes, BY_RIGHT))
-    bought = gains(plan, found[0], clock, allowed is not None) if known else ()
-    return Audit(plan, tuple(found), tuple(bought), _arena(plan, found, measure))
+    bought = gains(plan, audited[0], clock, allowed is not None) if weigh_changes else ()
+    return Audit(plan, tuple(audited), tuple(bought), _arena(plan, audited, measure))
 
 
-def _arena(plan: ForeignPlan, found: Sequence[MemoryAudit], measure: bool) -> ArenaNeed | None:
+def _arena(plan: ForeignPlan, audited: Sequence[MemoryAudit], measure: bool) -> ArenaNeed | None:
     """What TensorFlow Lite Micro's arena must have, where the plan is the one of a file."""
-    head = found[0].peak_bytes
+    head = audited[0].peak_bytes
     if plan.tool != TFLM or head is None or not Path(plan.source).is_file():
         return None
     from planners.audits.readers.tflm_arena import arena_need  # and TensorFlow Lite's format

@@ -51,22 +51,24 @@ Change = Callable[[ForeignPlan, Graph, Clock], ForeignPlan]
 
 
 def gains(
-    plan: ForeignPlan, found: MemoryAudit, clock: Clock, overlapped: bool
+    plan: ForeignPlan, audited: MemoryAudit, clock: Clock, overlapped: bool
 ) -> Iterator[AuditGain]:
     """What there is to gain, within the clock; nothing where the network is not known.
 
     Of plans that are `overlapped` already, changes of those apart are no gain.
     """
     graph = plan.graph
-    if graph is None or plan.memories != (found.memory,):
+    if graph is None or plan.memories != (audited.memory,):
         return
-    own = found.judged_bytes
+    own_bytes = audited.judged_bytes
 
     def gain(change: str, tight: Tightest, proven: bool = True) -> AuditGain:
         extent = tight.extent_bytes
-        return AuditGain(change, extent, own - extent, proven and tight.bound_bytes == extent)
+        return AuditGain(change, extent, own_bytes - extent, proven and tight.bound_bytes == extent)
 
-    yield AuditGain("addresses", found.least_bytes, own - found.least_bytes, found.proven)
+    yield AuditGain(
+        "addresses", audited.least_bytes, own_bytes - audited.least_bytes, audited.proven
+    )
     changes: tuple[tuple[str, Change, bool], ...] = (
         ("no alignment", unaligned, True),
         ("in place", in_place, False),
@@ -75,10 +77,10 @@ def gains(
     for change, changed, proven in () if overlapped else changes:
         if clock.expired():
             return
-        yield gain(change, _packed(changed(plan, graph, clock), found.memory, clock), proven)
-    yield from _over_inputs(graph, own, clock)
+        yield gain(change, _packed(changed(plan, graph, clock), audited.memory, clock), proven)
+    yield from _over_inputs(graph, own_bytes, clock)
     if all(op.inputs for op in graph.operators):  # No constants that are unpacked into the arena.
-        yield from _together(graph, own, clock)
+        yield from _together(graph, own_bytes, clock)
 
 
 def _packed(plan: ForeignPlan, memory: str, clock: Clock) -> Tightest:
@@ -108,12 +110,16 @@ def in_place(plan: ForeignPlan, graph: Graph, clock: Clock) -> ForeignPlan:
     for step, op in enumerate(graph.operators, plan.first_step):
         if op.kind not in IN_PLACE or len(op.outputs) != 1 or op.outputs[0] not in tensors:
             continue
-        made = tensors[op.outputs[0]]
+        output = tensors[op.outputs[0]]
         for name in op.inputs:
             read = tensors[name]
-            if read.upper == step + 1 and read.size_bytes == made.size_bytes and name != made.id:
-                root[made.id] = root.get(name, name)
-                root[name] = root[made.id]
+            if (
+                read.upper == step + 1
+                and read.size_bytes == output.size_bytes
+                and name != output.id
+            ):
+                root[output.id] = root.get(name, name)
+                root[name] = root[output.id]
                 break
     return _with(plan, [replace(t, alias=root.get(t.id, "")) for t in plan.tensors])
 
@@ -169,7 +175,7 @@ def _together(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]
         return
     asked: dict[str, Any] = {"objective": "ram", "time_limit": OVERLAP_SHARE * clock.left_s}
     try:
-        made = planner(OVERLAP).plan(
+        fused = planner(OVERLAP).plan(
             load(path, bytes_per_element=NATIVE, fold_padding=False),
             load_machine(MACHINE),
             ENOUGH_BYTES,
@@ -178,5 +184,5 @@ def _together(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]
         )
     except SpillwayError:
         return
-    size, proven = made.claims.objective_bytes, made.claims.status == "optimal"
+    size, proven = fused.claims.objective_bytes, fused.claims.status == "optimal"
     yield AuditGain("operators together", size, own_bytes - size, proven)

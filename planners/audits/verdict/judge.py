@@ -148,8 +148,8 @@ def judge(
     if allowed is not None:
         floor = min(floor, bound)
     elif least > floor and bound == least:
-        found = _what_does_not_fit(lifetimes, least, clock)
-        binding, packing = (found, True) if found else (at_worst, False)
+        unfit = _what_does_not_fit(lifetimes, least, clock)
+        binding, packing = (unfit, True) if unfit else (at_worst, False)
     return MemoryAudit(
         memory,
         len(tensors),
@@ -207,8 +207,8 @@ def blamed(tensors: Sequence[ForeignTensor], limit_bytes: int) -> tuple[BlamedTe
 
 def _loads(tensors: Sequence[ForeignTensor]) -> tuple[list[int], list[int]]:
     """The steps at which tensors begin or end, and the bytes live from each on."""
-    held = held_over_time(t.lifetime for t in tensors)
-    return [time for time, _ in held], [size for _, size in held]
+    loads = held_over_time(t.lifetime for t in tensors)
+    return [time for time, _ in loads], [size for _, size in loads]
 
 
 def _live_at(tensors: Sequence[ForeignTensor], step: int) -> tuple[str, ...]:

@@ -80,8 +80,8 @@ def _foreign(entry: Path, digests: Mapping[str, str]) -> str:
     if not digests:
         return "was not written by spillway code"
     if entry.name == "arm" and entry.is_dir() and not entry.is_symlink():
-        made = all(e.is_file() and e.name in PRODUCTS for e in entry.iterdir())
-        return "" if made else "holds more than make builds"
+        ours = all(e.is_file() and e.name in PRODUCTS for e in entry.iterdir())
+        return "" if ours else "holds more than make builds"
     if entry.is_symlink() or not entry.is_file():
         return "was not written by spillway code"
     if entry.name == MANIFEST or entry.name in PRODUCTS:

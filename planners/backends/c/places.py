@@ -97,8 +97,8 @@ Range = tuple[str, int, int]
 
 def _written(graph: Graph, layout: PoolLayout, run: KernelRun) -> list[Range]:
     """What a run writes. Raises `BadInput` where that is more than the pool has."""
-    made = [name for op in graph.operators if op.name in run.operators for name in op.outputs]
-    ranges = [_range(graph, layout, name) for name in made if name in layout.offsets]
+    outputs = [name for op in graph.operators if op.name in run.operators for name in op.outputs]
+    ranges = [_range(graph, layout, name) for name in outputs if name in layout.offsets]
     ranges += [(b.tensor, b.offset, b.size_bytes) for b in run.buffers]
     for name, _, size in ranges:
         if size > layout.pool_bytes:
@@ -115,8 +115,10 @@ def _check_ends(graph: Graph, layout: PoolLayout, written: list[list[Range]]) ->
         before = written[: min(readers, default=0)]
         _check_apart(layout, given, [*inputs[:i], *(r for w in before for r in w)])
     for name in graph.outputs:
-        made = number[graph.operators[graph.producer[name]].name] if name in graph.producer else -1
-        after = [r for w in written[made + 1 :] for r in w]
+        writer = (
+            number[graph.operators[graph.producer[name]].name] if name in graph.producer else -1
+        )
+        after = [r for w in written[writer + 1 :] for r in w]
         _check_apart(layout, _range(graph, layout, name), after)
 
 

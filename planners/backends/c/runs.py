@@ -201,9 +201,9 @@ class RunCode:
         columns = block.depthwise.op.kernel[1] if block.expand else 0
         source = self._place(block.depthwise.op.inputs[0], columns)
         middle = self._place(block.depthwise.op.output)
-        made = self._tile if self.run.form == "tile" else self._window
+        written = self._tile if self.run.form == "tile" else self._window
         body = [f"for (int32_t q = 0; q < {self.last.target.pixels}; q++) {{"]
-        body += [f"    {line}" for line in made(block, source, middle)]
+        body += [f"    {line}" for line in written(block, source, middle)]
         return _function(self.name, "void", [*body, "}"])
 
     def _window(self, block: _Block, source: str, middle: str) -> Iterator[str]:

@@ -107,8 +107,8 @@ class Course:
             if size:
                 events.append((self.spans["read"][layer][0], size))
                 events.append((self.spans["kernel"][layer][1], -size))
-        most = held = 0
+        most = total = 0
         for _, change in sorted(events):
-            held += change
-            most = max(most, held)
+            total += change
+            most = max(most, total)
         return most

@@ -59,11 +59,11 @@ class DiskKernels:
                 self.values.pop(name, None)
 
     def _whole(self, op: Operator, parameters: dict[str, torch.Tensor]) -> None:
-        known = {name: self.values[name] for name in op.inputs}
-        known |= {name: self._typed(name, value) for name, value in parameters.items()}
-        made = self.model.evaluate([part.name for part in op.parts], known)
+        values = {name: self.values[name] for name in op.inputs}
+        values |= {name: self._typed(name, value) for name, value in parameters.items()}
+        results = self.model.evaluate([part.name for part in op.parts], values)
         for name in op.outputs:
-            self._keep(op, name, made[name], self.graph.tensors[name].shape)
+            self._keep(op, name, results[name], self.graph.tensors[name].shape)
 
     def _slice(
         self, op: Operator, part: Box, boxes: Mapping[str, Box], values: Mapping[str, torch.Tensor]
@@ -77,12 +77,12 @@ class DiskKernels:
 
         name = op.outputs[0]
         tensor = self.graph.tensors[name]
-        made = compute_part(self.model, self.graph, op, part, fetch)
-        if made is None or tuple(made.shape) != tuple(stop - start for start, stop in part):
+        value = compute_part(self.model, self.graph, op, part, fetch)
+        if value is None or tuple(value.shape) != tuple(stop - start for start, stop in part):
             raise BadInput(f"operator {op.name!r:.80} does not run in slices: plan with slices 1")
         if name not in self.values:
-            self.values[name] = made.new_empty(tensor.shape)
-        self.values[name][within(part, whole(tensor).box)] = made
+            self.values[name] = value.new_empty(tensor.shape)
+        self.values[name][within(part, whole(tensor).box)] = value
 
     def _typed(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """A parameter in its own type: whole numbers are held in four bytes."""

@@ -145,18 +145,18 @@ def _layer(
     graph: Graph, row: StreamedLayer, names: Sequence[Ring], scale: int, taken: dict[str, int]
 ) -> Streamed:
     position, part = graph.index[row.operator], row.part
-    held = []
+    parameters = []
     for number, name in enumerate(row.parameters):
         box = whole(graph.tensors[name]).box if row.boxes is None else row.boxes[number]
-        held.append(_held(graph, name, box, taken))
+        parameters.append(_held(graph, name, box, taken))
     label = row.operator if part is None else f"{row.operator}{_suffix(part)}"
-    size = sum(item.size_bytes for item in held)
+    size = sum(item.size_bytes for item in parameters)
     if size != row.size_bytes * scale:
         raise BadInput(f"layer {label!r} has {size} bytes of parameters, the plan says otherwise")
     return Streamed(
         name=label,
         operator=position,
-        held=tuple(held),
+        held=tuple(parameters),
         size_bytes=size,
         offsets=tuple(row.offsets[name] * scale for name in names),
         part=part,

@@ -40,9 +40,9 @@ def measure_layers(
     largest = max((sum(map(graph.size_bytes, op.parameters)) for op in graph.operators), default=0)
     budget = 2 * largest + sum(graph.size_bytes(t) for t in graph.tensors)
     options = {"pipeline": "seq", "times": "roofline", "time_limit": 10.0}
-    made = plan(graph, load_machine(MACHINE), max(1, budget), options)
+    sequential = plan(graph, load_machine(MACHINE), max(1, budget), options)
     return stream_model(
-        made,
+        sequential,
         module,
         inputs,
         weights,

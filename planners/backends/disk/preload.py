@@ -48,9 +48,9 @@ def preload(
     reads. Raises `BadInput` as streaming does.
     """
     values, read_s = _parameters(graph, layout, path, direct)
-    own = {name for name, _ in module.named_parameters(remove_duplicate=False)}
-    own |= {name for name, _ in module.named_buffers(remove_duplicate=False)}
-    given = {name: value.to(device) for name, value in values.items() if name in own}
+    module_names = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    module_names |= {name for name, _ in module.named_buffers(remove_duplicate=False)}
+    given = {name: value.to(device) for name, value in values.items() if name in module_names}
     inputs = [x.to(device) if isinstance(x, torch.Tensor) else x for x in inputs]
 
     def run(*args: Any) -> Any:

@@ -37,11 +37,11 @@ def least_peak_order(graph_module: Any, *, time_limit_s: float = 20.0) -> Any:
         graph = nodes.as_graph()
     except _NotKnown:
         return PassResult(graph_module, False)
-    own = max(ORDER_FOOTPRINTS.function()(graph, range(len(graph.operators))), default=0)
-    if own <= _largest_need(graph):  # No order has less.
+    own_peak = max(ORDER_FOOTPRINTS.function()(graph, range(len(graph.operators))), default=0)
+    if own_peak <= _largest_need(graph):  # No order has less.
         return PassResult(graph_module, False)
     peak = LEAST_PEAK.function()(graph, clock=Clock(time_limit_s), before=nodes.before())
-    if peak.peak_bytes >= own:
+    if peak.peak_bytes >= own_peak:
         return PassResult(graph_module, False)
     return PassResult(_in_order(graph_module, nodes.ordered(peak.schedule)), True)
 
@@ -172,6 +172,6 @@ def _in_order(module: Any, order: Iterable[Any]) -> Any:
     (output,) = module.graph.find_nodes(op="output")
     for node in (*order, output):
         copies[node] = graph.node_copy(node, copies.__getitem__)
-    made = fx.GraphModule(module, graph)
-    made.meta.update(module.meta)
-    return made
+    reordered = fx.GraphModule(module, graph)
+    reordered.meta.update(module.meta)
+    return reordered

@@ -159,8 +159,8 @@ class _Asked:
 
     def places_of(self, result: Any) -> BankPlaces:
         """Another algorithm's answer, as places behind what is taken."""
-        found = {id: result.spec_dict[spec] for id, spec in self.specs.items()}
-        return {id: (f"{r.mem_id}", r.mem_offset - self.taken(r.mem_id)) for id, r in found.items()}
+        by_id = {id: result.spec_dict[spec] for id, spec in self.specs.items()}
+        return {id: (f"{r.mem_id}", r.mem_offset - self.taken(r.mem_id)) for id, r in by_id.items()}
 
     def answer(self, places: BankPlaces) -> Any:
         """As ExecuTorch takes it. One object a memory: objects are greedy's own affair."""

@@ -34,8 +34,8 @@ def function_of(kind: str, settings: Settings) -> Callable[[Values], Values] | N
     bounds = clamp_of(kind, settings)
     if bounds is not None:
         return lambda x: np.clip(x, *bounds)
-    known = _FUNCTIONS.get(kind)
-    return None if known is None else lambda x: known(x, settings)
+    function = _FUNCTIONS.get(kind)
+    return None if function is None else lambda x: function(x, settings)
 
 
 def useful(kind: str) -> tuple[float, float]:

@@ -82,12 +82,12 @@ class _Quantizer:
         self,
         graph: Graph,
         op: Operator,
-        found: Sketch,
+        spec: Sketch,
         facts: Calibration,
         tensors: Mapping[str, QTensor],
     ) -> None:
-        self.graph, self.source, self.found, self.facts = graph, op, found, facts
-        self.inputs = [tensors[name] for name in found.inputs]
+        self.graph, self.source, self.found, self.facts = graph, op, spec, facts
+        self.inputs = [tensors[name] for name in spec.inputs]
         self.output = tensors[op.outputs[0]]
         self.sum, self.clamp, self.table = self._activated()
 

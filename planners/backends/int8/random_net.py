@@ -55,15 +55,15 @@ def random_calibration(graph: Graph, seed: int) -> Calibration:
 def _weights(
     graph: Graph,
     op: Operator,
-    found: Sketch,
+    spec: Sketch,
     spread: dict[str, float],
     calls: dict[str, CallFacts],
     rng: np.random.Generator,
 ) -> float:
     """Make an operator's parameters; the deviation of its value before activations."""
-    widths = [spread[name] for name in found.inputs]
-    if found.kind not in ("conv", "linear"):
-        return prod(widths) if found.kind == "mul" else sqrt(sum(w * w for w in widths))
+    widths = [spread[name] for name in spec.inputs]
+    if spec.kind not in ("conv", "linear"):
+        return prod(widths) if spec.kind == "mul" else sqrt(sum(w * w for w in widths))
     if not op.parameters:
         raise unknown(op, "has a weight that is computed")
     shape = graph.tensors[op.parameters[0]].shape
@@ -71,5 +71,5 @@ def _weights(
     each = rng.uniform(0.5, 1.5, (shape[0],) + (1,) * (len(shape) - 1))
     weight = rng.standard_normal(shape) * each / sqrt(fan_in)
     bias = rng.standard_normal(shape[0]) * widths[0] / 4
-    calls[found.main.name] = CallFacts({"weight": weight, "bias": bias})
+    calls[spec.main.name] = CallFacts({"weight": weight, "bias": bias})
     return widths[0]

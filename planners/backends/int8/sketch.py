@@ -194,19 +194,19 @@ def _window(graph: Graph, op: Operator, kind: Kind) -> dict[str, tuple[int, int]
     return {"kernel": step, "stride": step}
 
 
-def _check(graph: Graph, op: Operator, found: Sketch, reads: list[Image]) -> None:
+def _check(graph: Graph, op: Operator, spec: Sketch, reads: list[Image]) -> None:
     """The operands' shapes suit the kernels."""
     target = image(graph.tensors[op.outputs[0]].shape)
-    wanted = {"add": 2, "mul": 2, "cat": len(reads) or 1}.get(found.kind, 1)
+    wanted = {"add": 2, "mul": 2, "cat": len(reads) or 1}.get(spec.kind, 1)
     if len(reads) != wanted:
         raise unknown(op, f"reads {len(reads)} values")
-    if found.kind in ("add", "mul", "table") and reads[0] != target:
+    if spec.kind in ("add", "mul", "table") and reads[0] != target:
         raise unknown(op, "broadcasts its first operand")
-    if found.kind == "add" and reads[1] != target:
+    if spec.kind == "add" and reads[1] != target:
         raise unknown(op, "broadcasts its second operand")
-    if found.kind == "mul" and reads[1] not in (target, Image(1, 1, target.channels)):
+    if spec.kind == "mul" and reads[1] not in (target, Image(1, 1, target.channels)):
         raise unknown(op, "broadcasts its second operand over channels")
-    if found.kind == "cat":
+    if spec.kind == "cat":
         same = all(read[:2] == target[:2] for read in reads)
         if not same or sum(read.channels for read in reads) != target.channels:
             raise unknown(op, "joins along other axes than channels")

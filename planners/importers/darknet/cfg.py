@@ -179,24 +179,24 @@ def essence(text: str, file: str) -> str:
     return "\n".join(lines)
 
 
-def _check_kind(found: list[Section]) -> None:
-    section = found[-1]
-    if (section.kind == "net") != (len(found) == 1):
-        wrong = "a second [net]" if len(found) > 1 else f"[{section.kind}] comes before [net]"
+def _check_kind(sections: list[Section]) -> None:
+    section = sections[-1]
+    if (section.kind == "net") != (len(sections) == 1):
+        wrong = "a second [net]" if len(sections) > 1 else f"[{section.kind}] comes before [net]"
         raise section.bad(f"{wrong}: a file begins with its one [net] section")
     if section.kind not in _OPTIONS:
-        known = ", ".join(kind for kind in _OPTIONS if kind != "net")
-        raise section.bad(f"no section [{section.kind:.40}]: supported are {known}")
+        kinds = ", ".join(kind for kind in _OPTIONS if kind != "net")
+        raise section.bad(f"no section [{section.kind:.40}]: supported are {kinds}")
 
 
-def _add_option(found: list[Section], line: str, file: str, number: int) -> None:
+def _add_option(sections: list[Section], line: str, file: str, number: int) -> None:
     key, equals, value = line.partition("=")
     if not equals or not key or not key.isprintable():
         raise BadInput(f"{file}:{number}: {line!r:.40} is neither [section] nor option=value")
-    if not found:
+    if not sections:
         raise BadInput(f"{file}:{number}: {key:.40}= comes before any section: begin with [net]")
-    options = found[-1].options
-    if key in _OPTIONS[found[-1].kind].split():
+    options = sections[-1].options
+    if key in _OPTIONS[sections[-1].kind].split():
         if not value:
             raise BadInput(f"{file}:{number}: {key}= has no value; is the file cut?")
         if key in options and options[key][0] != value:
@@ -209,13 +209,13 @@ def _add_option(found: list[Section], line: str, file: str, number: int) -> None
 
 def _check_options(section: Section) -> None:
     """No option that computes something else, and none misspelt."""
-    known = _OPTIONS[section.kind].split()
+    options = _OPTIONS[section.kind].split()
     for key in _REFUSED.get(section.kind, "").split():
         if section.text(key, "0") not in ("0", "none"):
             raise section.bad(f"[{section.kind}] with {key} is not supported", key)
     for key in section.options:
-        near = get_close_matches(key, known, 1, 0.8)
-        if section.kind != "net" and key not in known and near and near[0] not in section.options:
+        near = get_close_matches(key, options, 1, 0.8)
+        if section.kind != "net" and key not in options and near and near[0] not in section.options:
             raise section.bad(f"no option {key:.40}; did you mean {near[0]}?", key)
 
 

@@ -26,8 +26,8 @@ def aten(node: OnnxNode) -> Said:
         return _contributed(node, plain)
     standard = node.proto.domain in ("", "ai.onnx") or node.proto.op_type in BY_NAME
     say = _SAY.get(node.proto.op_type) if standard else None
-    if say is None and (found := fused(node.proto, node.known)) is not None:
-        return layers.fused(node, found)
+    if say is None and (operator := fused(node.proto, node.known)) is not None:
+        return layers.fused(node, operator)
     if say is None or (len(node.outputs) > 1 and node.proto.op_type not in _MAY_GIVE_MORE):
         return None
     return say(node)

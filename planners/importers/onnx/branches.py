@@ -45,14 +45,14 @@ def branch_nodes(
 
 def renamed(node: Any, new: Mapping[str, str]) -> Any:
     """A node with the values that it reads and gives under new names, in its branches too."""
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    _rename(made.input, new)
-    _rename(made.output, new)
-    for attribute in made.attribute:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    _rename(copy.input, new)
+    _rename(copy.output, new)
+    for attribute in copy.attribute:
         for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
             _rename_in(graph, new)
-    return made
+    return copy
 
 
 def _rename(names: Any, new: Mapping[str, str]) -> None:
@@ -61,8 +61,8 @@ def _rename(names: Any, new: Mapping[str, str]) -> None:
 
 def _rename_in(graph: Any, new: Mapping[str, str]) -> None:
     """What a branch reads from around it; names of its own stay."""
-    own = set(_defined(graph))
-    outer = {name: other for name, other in new.items() if name not in own}
+    inner_names = set(_defined(graph))
+    outer = {name: other for name, other in new.items() if name not in inner_names}
     nodes = [renamed(node, outer) for node in graph.node]
     del graph.node[:]
     graph.node.extend(nodes)

@@ -69,7 +69,7 @@ def standard_form(node: Any) -> Any | None:
     """
     if node.domain not in (DOMAIN, BLOCKED):
         return None
-    held = {attribute.name: attribute for attribute in node.attribute}
+    attributes = {attribute.name: attribute for attribute in node.attribute}
     form = _form(node)
     if form is None:
         return None
@@ -77,10 +77,10 @@ def standard_form(node: Any) -> Any | None:
     inputs = [node.input[place] if place < len(node.input) else "" for place in places]
     while inputs and not inputs[-1]:
         inputs.pop()
-    made = onnx.helper.make_node(kind, inputs, list(node.output), name=node.name)
-    made.attribute.extend(held[name] for name in held if name in _ARGUMENTS)
-    made.metadata_props.extend(node.metadata_props)
-    return made
+    standard = onnx.helper.make_node(kind, inputs, list(node.output), name=node.name)
+    standard.attribute.extend(attributes[name] for name in attributes if name in _ARGUMENTS)
+    standard.metadata_props.extend(node.metadata_props)
+    return standard
 
 
 def _form(node: Any) -> tuple[str, Places] | None:
@@ -107,18 +107,18 @@ def channels_first(node: Any, axes: int, names: MutableSet[str]) -> list[Any]:
         raise ValueError(f"an image of {axes} axes")
     ends = node.input[0], node.output[0]
     data, out = (fresh_name(f"{name}.first", names) for name in ends)
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    made.op_type = _LAST.get(node.op_type, node.op_type)
-    made.domain = "" if node.op_type in _LAST else DOMAIN
-    del made.attribute[:]
-    made.attribute.extend(a for a in node.attribute if a.name != "channels_last")
-    made.input[0], made.output[0] = data, out
+    operator = onnx.NodeProto()
+    operator.CopyFrom(node)
+    operator.op_type = _LAST.get(node.op_type, node.op_type)
+    operator.domain = "" if node.op_type in _LAST else DOMAIN
+    del operator.attribute[:]
+    operator.attribute.extend(a for a in node.attribute if a.name != "channels_last")
+    operator.input[0], operator.output[0] = data, out
     space = range(1, axes - 1)
     first, last = [0, axes - 1, *space], [0, *(axis + 1 for axis in space), 1]
     before = onnx.helper.make_node("Transpose", [ends[0]], [data], perm=first)
     after = onnx.helper.make_node("Transpose", [out], [ends[1]], perm=last)
-    return [before, made, after]
+    return [before, operator, after]
 
 
 def blocked_shape(node: Any, data: Shape, nodes: Iterable[Any], types: Mapping[str, Any]) -> Shape:
@@ -148,15 +148,15 @@ def type_of(node: Any, first: int) -> int:
     return FLOAT if node.op_type in _IN_FLOAT else first
 
 
-def with_type(found: Any, code: int) -> Any:
+def with_type(inferred: Any, code: int) -> Any:
     """A type that onnx inferred, with elements of another one."""
-    made = onnx.TypeProto()
-    made.CopyFrom(found)
-    made.tensor_type.elem_type = code
-    return made
+    copy = onnx.TypeProto()
+    copy.CopyFrom(inferred)
+    copy.tensor_type.elem_type = code
+    return copy
 
 
-def in_floats(found: Any, plain: Any) -> Any:
+def in_floats(inferred: Any, plain: Any) -> Any:
     """A type whose elements stand for real numbers as floats, as standard operators want them.
 
     Those of a byte do, and what a Gemm adds, which is of int32 beside products of bytes; other
@@ -164,4 +164,4 @@ def in_floats(found: Any, plain: Any) -> Any:
     """
     whole = [onnx.TensorProto.UINT8, onnx.TensorProto.INT8]
     whole += [onnx.TensorProto.INT32] if plain.op_type == "Gemm" else []
-    return with_type(found, FLOAT) if found.tensor_type.elem_type in whole else found
+    return with_type(inferred, FLOAT) if inferred.tensor_type.elem_type in whole else inferred

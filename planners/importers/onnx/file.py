@@ -196,23 +196,23 @@ def graphs_in(graph: Any) -> Iterator[Any]:
 
 def subgraphs(node: Any) -> list[Any]:
     """The graphs that a node holds."""
-    found = []
+    graphs = []
     for attribute in node.attribute:
-        found += attribute.graphs
+        graphs += attribute.graphs
         if attribute.HasField("g"):
-            found.append(attribute.g)
-    return found
+            graphs.append(attribute.g)
+    return graphs
 
 
 def reads_of(node: Any) -> list[str]:
     """The values that a node reads, from within its graphs too."""
     names = dict.fromkeys(filter(None, node.input))
     for graph in subgraphs(node):
-        own = {tensor.name for tensor in graph.initializer} | {v.name for v in graph.input}
-        own |= {name for each in graph.node for name in each.output}
+        inner_names = {tensor.name for tensor in graph.initializer} | {v.name for v in graph.input}
+        inner_names |= {name for each in graph.node for name in each.output}
         inside = [name for each in graph.node for name in reads_of(each)]
         inside += [value.name for value in graph.output]
-        names |= dict.fromkeys(name for name in inside if name not in own)
+        names |= dict.fromkeys(name for name in inside if name not in inner_names)
     return list(names)
 
 
@@ -245,13 +245,13 @@ def in_order(
     Every value has one writer; `outer` are those around a branch. Raises `BadInput` for a cycle
     and for what nothing writes.
     """
-    known = dict.fromkeys(constants)
+    values = dict.fromkeys(constants)
     inputs: set[str] = set()
     for value in graph.input:
         _once(value.name, inputs, path)
         inputs.add(value.name)
-    known |= dict.fromkeys(inputs)
-    written = set(known)
+    values |= dict.fromkeys(inputs)
+    written = set(values)
     for node in graph.node:
         for name in filter(None, node.output):
             _once(name, written, path)
@@ -259,7 +259,7 @@ def in_order(
     asked = {name for node in graph.node for name in reads_of(node)}
     asked |= {value.name for value in graph.output}
     around = {name for name in asked - written if name in outer}
-    known |= dict.fromkeys(around)
+    values |= dict.fromkeys(around)
     written |= around
     for node in graph.node:
         for name in reads_of(node):
@@ -268,7 +268,7 @@ def in_order(
     for value in graph.output:
         if value.name not in written:
             raise BadInput(f"{path}: nothing writes the output {value.name!r:.80}")
-    return _sorted(graph.node, set(known), path)
+    return _sorted(graph.node, set(values), path)
 
 
 def _sorted(nodes: Sequence[Any], known: set[str], path: Path) -> tuple[Any, ...]:

@@ -51,10 +51,10 @@ def _slice(a: Sequence[Any], attributes: Mapping[str, Any], _: Any, __: Any) -> 
 def _constant_of_shape(a: Sequence[Any], attributes: Mapping[str, Any], _: Any, value: Any) -> Any:
     from onnx import numpy_helper
 
-    held = attributes.get("value")
-    if held is not None and held.external_data:
+    tensor = attributes.get("value")
+    if tensor is not None and tensor.external_data:
         raise ValueError("its number lies in another file")
-    number = 0 if held is None else numpy_helper.to_array(held).reshape(-1)[0]
+    number = 0 if tensor is None else numpy_helper.to_array(tensor).reshape(-1)[0]
     return np.full(value.shape, number)
 
 

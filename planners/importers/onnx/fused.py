@@ -46,15 +46,15 @@ class FusedOperands(NamedTuple):
         return place < len(self.known) and self.known[place] is not None
 
     def shape(self, place: int) -> Shape:
-        known = self.known[place] if place < len(self.known) else None
-        if known is None:
+        operand = self.known[place] if place < len(self.known) else None
+        if operand is None:
             raise ValueError(f"operand {place} is left out")
-        return known[0]
+        return operand[0]
 
     def code(self, place: int = 0, otherwise: int = FLOAT) -> int:
         """onnx's number of the type of an operand, or another where that is left out."""
-        known = self.known[place] if place < len(self.known) else None
-        return known[1] if known else otherwise
+        operand = self.known[place] if place < len(self.known) else None
+        return operand[1] if operand else otherwise
 
     def heads(self, name: str, otherwise: int = 0) -> int:
         count = int(self.given.get(name, otherwise))
@@ -66,7 +66,7 @@ class FusedOperands(NamedTuple):
 Rule: TypeAlias = Callable[[FusedOperands], Fused | None]
 
 
-def fused(node: Any, known: Sequence[Known | None]) -> Fused | None:
+def fused(node: Any, operands: Sequence[Known | None]) -> Fused | None:
     """What such a node gives; None for all others.
 
     `known` are its operands by their places. Raises `ValueError`, `IndexError` or `TypeError`
@@ -77,7 +77,7 @@ def fused(node: Any, known: Sequence[Known | None]) -> Fused | None:
     if rule is None:
         return None
     given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    return rule(FusedOperands(given, known))
+    return rule(FusedOperands(given, operands))
 
 
 def _like_first(kind: str) -> Rule:
@@ -138,8 +138,8 @@ def _experts(weights: Sequence[int], packed: bool) -> Rule:
         out = o.shape(0)
         rows, chosen = prod(out[:-1]), o.heads("k", 1)
         bits = o.heads("expert_weight_bits", 4) if packed else 8
-        held = sum(prod(o.shape(place)[1:]) for place in weights if o.has(place))
-        return Fused("experts", [(out, o.code())], rows * chosen * held * (8 // bits))
+        weights_read = sum(prod(o.shape(place)[1:]) for place in weights if o.has(place))
+        return Fused("experts", [(out, o.code())], rows * chosen * weights_read * (8 // bits))
 
     return rule
 

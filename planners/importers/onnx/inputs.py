@@ -88,8 +88,8 @@ def _sizes(given: Any, names: list[str], file: OnnxFile) -> dict[str, int]:
     """Sizes of axes by the names that the file has for them."""
     for name, size in given.items():
         if name not in names:
-            known = ", ".join(map(repr, names)) or "no names"
-            raise BadInput(f"{file.path}: no axis of its inputs is {name!r:.60}; it has {known}")
+            axes = ", ".join(map(repr, names)) or "no names"
+            raise BadInput(f"{file.path}: no axis of its inputs is {name!r:.60}; it has {axes}")
         if type(size) is not int or size < 0:
             raise BadInput(f"{file.path}: {name!r:.60} is a whole number, not {size!r:.60}")
     return dict(given)

@@ -216,36 +216,36 @@ def recurrent(node: OnnxNode) -> Said:
     return [Aten(kind, operands, relation=(), macs=length * batch * products)]
 
 
-def fused(node: OnnxNode, found: Fused) -> Said:
+def fused(node: OnnxNode, operator: Fused) -> Said:
     """An operator that computes several at once: numbers and computed sizes aside, all is read."""
     if node.proto.op_type == "FusedMatMul":
-        return _factors(node, found)
+        return _factors(node, operator)
     sizes = node.values.folded | {name for name in node.inputs if node.is_number(name)}
     names = [name for name in node.inputs if name not in sizes] or node.inputs[:1]
     operands = {f"input{i}": name for i, name in enumerate(dict.fromkeys(names))}
-    relation = found.relation if len(node.outputs) == 1 else ()
-    return [Aten(found.kind, operands, relation=relation, macs=found.macs)]
+    relation = operator.relation if len(node.outputs) == 1 else ()
+    return [Aten(operator.kind, operands, relation=relation, macs=operator.macs)]
 
 
-def _factors(node: OnnxNode, found: Fused) -> Said:
+def _factors(node: OnnxNode, matrices: Fused) -> Said:
     """A product of which one factor is transposed: a view of it, or a linear layer's weight."""
     names = {"self": node.input(0), "other": node.input(1)}
     if node.input(0) == node.input(1):
-        return [Aten("matmul", names, relation=(), macs=found.macs)]
-    if found.relation:
-        return [Aten("matmul", names, relation=found.relation, macs=found.macs)]
+        return [Aten("matmul", names, relation=(), macs=matrices.macs)]
+    if matrices.relation:
+        return [Aten("matmul", names, relation=matrices.relation, macs=matrices.macs)]
     ways = {key: _turn(node, place, key) for place, key in (("A", "self"), ("B", "other"))}
     weight = node.input(1) in node.values.parameters and len(node.shape(1)) == 2
     if not ways["self"] and weight:
         operands = {"input": node.input(0), "weight": node.input(1)}
-        return [Aten("linear", operands, relation=("linear",), macs=found.macs)]
+        return [Aten("linear", operands, relation=("linear",), macs=matrices.macs)]
     if all(ways.values()):
-        return [Aten("matmul", names, relation=(), macs=found.macs)]
+        return [Aten("matmul", names, relation=(), macs=matrices.macs)]
     key = next(key for key, axes in ways.items() if axes)
     shape = node.shape(0 if key == "self" else 1)
     view = tuple(shape[axis] for axis in ways[key])
     turned = Aten("permute", {"self": names[key]}, {"dims": ways[key]}, shape=view)
-    product = Aten("matmul", names | {key: BEFORE}, relation=("matmul",), macs=found.macs)
+    product = Aten("matmul", names | {key: BEFORE}, relation=("matmul",), macs=matrices.macs)
     return [turned, product]
 
 

@@ -48,8 +48,8 @@ class OnnxNode:
     @property
     def known(self) -> list[Known | None]:
         """Shape and type of each operand by its place; None where it is left out."""
-        found = (self.values.of[name] if name else None for name in self.proto.input)
-        return [(value.shape, value.code) if value else None for value in found]
+        values = (self.values.of[name] if name else None for name in self.proto.input)
+        return [(value.shape, value.code) if value else None for value in values]
 
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute."""

@@ -19,20 +19,20 @@ Made: TypeAlias = "tuple[Call, tuple[str, ...]] | None"
 """The call to put in the place of the last, and the names of those that it takes in."""
 
 
-def combine(found: Calls, outputs: tuple[str, ...]) -> tuple[Call, ...]:
+def combine(calls: Calls, outputs: tuple[str, ...]) -> tuple[Call, ...]:
     """The calls with each such pattern as one call, which keeps the name of its last.
 
     Linear in calls. A weight that only linear layers read, transposed, is listed transposed, as
     PyTorch holds it.
     """
-    state = _State(found, set(outputs))
+    state = _State(calls, set(outputs))
     _linears(state)
-    for name in list(found.calls):
+    for name in list(calls.calls):
         for pattern in _PATTERNS:
-            made = pattern(found.calls[name], state)
-            if made is not None:
-                state.replace(name, *made)
-    return (*state.turned.values(), *(c for c in found.calls.values() if c.name not in state.gone))
+            replacement = pattern(calls.calls[name], state)
+            if replacement is not None:
+                state.replace(name, *replacement)
+    return (*state.turned.values(), *(c for c in calls.calls.values() if c.name not in state.gone))
 
 
 @dataclass(slots=True)
@@ -113,8 +113,8 @@ def _linears(state: _State) -> None:
 
 def _as_linear(call: Call, weight: str, state: _State) -> None:
     reads = (call.reads[0], weight, *call.reads[2:])
-    made = replace(call, kind="linear", reads=reads, relation=("linear",))
-    state.replace(call.name, made, ())
+    linear = replace(call, kind="linear", reads=reads, relation=("linear",))
+    state.replace(call.name, linear, ())
 
 
 def _transposed(call: Call, state: _State) -> Made:
@@ -136,10 +136,12 @@ def _bias(call: Call, state: _State) -> Made:
         return None
     for data, bias in (call.reads, call.reads[::-1]):
         before = state.inner(data, "linear", call.name)
-        held = state.found.parameters.get(bias, _NONE)
-        if before is not None and len(before.reads) == 2 and _is_row(held, call.tensor):
-            made = replace(before, name=call.name, reads=(*before.reads, bias), tensor=call.tensor)
-            return made, (before.name,)
+        row = state.found.parameters.get(bias, _NONE)
+        if before is not None and len(before.reads) == 2 and _is_row(row, call.tensor):
+            linear = replace(
+                before, name=call.name, reads=(*before.reads, bias), tensor=call.tensor
+            )
+            return linear, (before.name,)
     return None
 
 
@@ -265,8 +267,8 @@ def _layer_norm(call: Call, state: _State) -> Made:
     if mean is None or mean.reads != (away.reads[0],) or not mean.relation:
         return None
     parts = (root, shifted, variance, square, away, mean)
-    made = replace(call, kind="layer_norm", reads=mean.reads, relation=mean.relation)
-    return made, tuple(part.name for part in parts)
+    norm = replace(call, kind="layer_norm", reads=mean.reads, relation=mean.relation)
+    return norm, tuple(part.name for part in parts)
 
 
 def _scaled_norm(call: Call, state: _State) -> Made:
@@ -276,10 +278,10 @@ def _scaled_norm(call: Call, state: _State) -> Made:
         return None
     for data, weight in (call.reads, call.reads[::-1]):
         norm = state.inner(data, "layer_norm", call.name)
-        held = state.found.parameters.get(weight)
-        if norm is None or held is None or norm.tensor is None or len(norm.reads) != place:
+        parameter = state.found.parameters.get(weight)
+        if norm is None or parameter is None or norm.tensor is None or len(norm.reads) != place:
             continue
-        if held.shape == norm.tensor.shape[len(norm.tensor.shape) - len(norm.relation) + 1 :]:
+        if parameter.shape == norm.tensor.shape[len(norm.tensor.shape) - len(norm.relation) + 1 :]:
             reads = (*norm.reads, weight)
             return replace(norm, name=call.name, tensor=call.tensor, reads=reads), (norm.name,)
     return None

@@ -75,9 +75,9 @@ def _trace(
     given = [v.name for v in file.graph.input if v.name not in file.constants]
     names = [name for name in given if not values.is_empty(name)]
     inputs = [Tensor(n, values.of[n].shape, "input", values.of[n].dtype) for n in names]
-    known = {*names, *traced.calls, *traced.parameters}
+    available = {*names, *traced.calls, *traced.parameters}
     outputs = tuple(traced.resolve(value.name) for value in file.graph.output)
-    outputs = tuple(name for name in outputs if name in known)
+    outputs = tuple(name for name in outputs if name in available)
     source: dict[str, Any] = {
         "onnx": {"file": file.path.name, "sha256": file.digest, "opset": file.opset},
         "input_shape": [list(values.of[name].shape) for name in given],

@@ -74,7 +74,7 @@ def one_round(
         for name in (*constants, *(n for each in inside for n in each.output if n))
     }
     new |= {value.name: name for value, name in zip(body.input, given, strict=True)}
-    made = [renamed(each, new) for each in inside]
+    body_nodes = [renamed(each, new) for each in inside]
     gives = [new.get(value.name, value.name) for value in body.output]
     loops = node.op_type == "Loop"
     carried = len(given) - 2 if loops else len(node.input) - _scanned(node)
@@ -91,7 +91,7 @@ def one_round(
     if kept:
         again.attribute.append(onnx.helper.make_attribute(KEPT, kept))
     weights = {new[name]: tensor for name, tensor in constants.items()}
-    return Round({**around.constants, **weights}, [*around.nodes, *made, again])
+    return Round({**around.constants, **weights}, [*around.nodes, *body_nodes, again])
 
 
 def loop_round(node: Any, names: MutableSet[str], path: Path) -> Round:

@@ -55,16 +55,16 @@ def _transposed(attributes: Mapping[str, Any], data: Shape, weight: Shape) -> Sh
     """
     axes = len(data) - 2
     channels = data[0], weight[1] * attributes.get("group", 1)
-    if own := attributes.get("output_shape"):
-        return (*channels, *list(own)[-axes:])
+    if output_shape := attributes.get("output_shape"):
+        return (*channels, *list(output_shape)[-axes:])
     steps, dilations = (attributes.get(name) or [1] * axes for name in ("strides", "dilations"))
     more = attributes.get("output_padding") or [0] * axes
     pads = [0] * 2 * axes if _auto(attributes) else attributes.get("pads") or [0] * 2 * axes
     sizes = zip(data[2:], weight[2:], steps, dilations, more, pads[:axes], pads[axes:], strict=True)
-    found = [(n - 1) * s + e + d * (k - 1) + 1 - a - b for n, k, s, d, e, a, b in sizes]
+    sizes_out = [(n - 1) * s + e + d * (k - 1) + 1 - a - b for n, k, s, d, e, a, b in sizes]
     if _auto(attributes).startswith("SAME"):
-        found = [min(m, n * s) for m, n, s in zip(found, data[2:], steps, strict=True)]
-    return (*channels, *found)
+        sizes_out = [min(m, n * s) for m, n, s in zip(sizes_out, data[2:], steps, strict=True)]
+    return (*channels, *sizes_out)
 
 
 def _pooled_up(attributes: Mapping[str, Any], data: Shape) -> Shape:
@@ -92,10 +92,10 @@ def with_default(node: Any) -> Any:
     numbers, one half is given."""
     if node.op_type != "STFT" or any(a.name == "onesided" for a in node.attribute):
         return node
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    made.attribute.append(onnx.helper.make_attribute("onesided", 1))
-    return made
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.attribute.append(onnx.helper.make_attribute("onesided", 1))
+    return copy
 
 
 # ---- Shapes of the operators of `ai.onnx.ml`, which skl2onnx writes and onnx infers in part only -
@@ -120,8 +120,8 @@ def learned_values(node: Any, operands: Sequence[Known]) -> dict[str, Known]:
     if rule is None or not operands:
         return {}
     given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    found = rule(node.op_type, given, operands)
-    return {name: value for name, value in zip(node.output, found) if name and value is not None}
+    values = rule(node.op_type, given, operands)
+    return {name: value for name, value in zip(node.output, values) if name and value is not None}
 
 
 def _rows(shape: Shape) -> int:

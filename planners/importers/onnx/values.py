@@ -184,18 +184,18 @@ def _round(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[A
             "fixed schedule: export the model without it"
         )
     if not runs:
-        found = ended(node, file.opset, names, file.path)
+        next_round = ended(node, file.opset, names, file.path)
     else:
-        found = (loop_round if node.op_type == "Loop" else scan_round)(node, names, file.path)
-    values.in_rounds += len(found.nodes)
+        next_round = (loop_round if node.op_type == "Loop" else scan_round)(node, names, file.path)
+    values.in_rounds += len(next_round.nodes)
     if values.in_rounds > MOST_IN_ROUNDS:
         raise BadInput(f"{file.path}: its loops run more than {MOST_IN_ROUNDS} nodes")
-    for name, tensor in found.constants.items():
+    for name, tensor in next_round.constants.items():
         check_location(tensor, file.path)
         _add_constant(values, file, name, tensor)
-    read = {name for each in found.nodes for name in reads_of(each)}
-    values.used |= read | {name for each in found.nodes for name in kept_names(each)}
-    return found.nodes
+    read = {name for each in next_round.nodes for name in reads_of(each)}
+    values.used |= read | {name for each in next_round.nodes for name in kept_names(each)}
+    return next_round.nodes
 
 
 def _runs_on(node: Any, values: Values) -> bool | None:
@@ -230,14 +230,14 @@ def _quantised(node: Any, values: Values, file: OnnxFile, names: set[str]) -> li
     """The nodes of a fake quantiser; what it makes of a constant is one."""
     data = node.input[0]
     shape = values.of[data].shape if data in values.parameters else None
-    known = {name: array for name in node.input if (array := values.known(name)) is not None}
-    found = quantised(node, shape, known, names)
-    for name, (size, code) in found.constants.items():
+    numbers = {name: array for name in node.input if (array := values.known(name)) is not None}
+    standard = quantised(node, shape, numbers, names)
+    for name, (size, code) in standard.constants.items():
         _add(values, file, name, Value(size, dtype_of(code, name, file), code))
         values.parameters.add(name)
         if not size:
             values.arrays[name] = np.zeros((), values.of[name].dtype)
-    return found.nodes
+    return standard.nodes
 
 
 def _blocked(node: Any, values: Values, file: OnnxFile) -> dict[str, Any]:
@@ -304,16 +304,16 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     if node.op_type == "Constant" and node.domain in STANDARD:
         return _constant_node(node, values, file)
     inferred = _inferred(node, values, file)
-    known = [(v.shape, v.code) for v in map(values.of.get, node.input) if v is not None]
+    operands = [(v.shape, v.code) for v in map(values.of.get, node.input) if v is not None]
     standard = node.domain in STANDARD
-    by_rule = not_inferred(node.op_type, known) if standard else None
-    window = _slid(node, known, file) if standard and known else None
-    ruled = learned_values(node, known) | _fused_values(node, values, file, said)
+    by_rule = not_inferred(node.op_type, operands) if standard else None
+    window = _slid(node, operands, file) if standard and operands else None
+    ruled = learned_values(node, operands) | _fused_values(node, values, file, said)
     for name in filter(None, node.output):
         value = _complete((inferred or {}).get(name)) or ruled.get(name) or by_rule
         value = value or _complete(said.get(name))
         if window is not None:
-            value = window, (value or known[0])[1]
+            value = window, (value or operands[0])[1]
         if value is None:
             if name not in values.used:
                 continue
@@ -333,9 +333,9 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
 
 def fused_node(node: Any, values: Values, file: Path) -> Fused | None:
     """What an operator that computes several at once gives. Raises `BadInput` naming it."""
-    known = [(v.shape, v.code) if v else None for v in map(values.of.get, node.input)]
+    operands = [(v.shape, v.code) if v else None for v in map(values.of.get, node.input)]
     try:
-        return fused(node, known)
+        return fused(node, operands)
     except _UNSUITED as error:
         raise BadInput(f"{file}: {label(node)} does not suit its operands: {error}") from error
 
@@ -345,39 +345,39 @@ def _fused_values(
 ) -> dict[str, tuple[Shape, int]]:
     """Shape and type of all that such a node gives: those in the file before those of the rule,
     for some depend on data."""
-    found = fused_node(node, values, file.path)
-    pairs = zip(node.output, found.values, strict=False) if found else ()
+    operator = fused_node(node, values, file.path)
+    pairs = zip(node.output, operator.values, strict=False) if operator else ()
     known = {name: _complete(said.get(name)) or value for name, value in pairs if name}
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _slid(node: Any, known: list[tuple[Shape, int]], file: OnnxFile) -> Shape | None:
+def _slid(node: Any, operands: list[tuple[Shape, int]], file: OnnxFile) -> Shape | None:
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     try:
-        return slid(node.op_type, attributes, [shape for shape, _ in known])
+        return slid(node.op_type, attributes, [shape for shape, _ in operands])
     except (KeyError, ValueError, IndexError, TypeError, ZeroDivisionError) as error:
         raise BadInput(f"{file.path}: {label(node)} has a window that does not suit it") from error
 
 
 def _constant_node(node: Any, values: Values, file: OnnxFile) -> None:
     """A constant that is written as a node: a weight like any other."""
-    held = {a.name: a for a in node.attribute}
+    attributes = {a.name: a for a in node.attribute}
     name = node.output[0] if len(node.output) == 1 else ""
-    if "value" in held and name:
-        tensor = held["value"].t
+    if "value" in attributes and name:
+        tensor = attributes["value"].t
         check_location(tensor, file.path)
-    elif "sparse_value" in held and name:
-        sparse = held["sparse_value"].sparse_tensor
+    elif "sparse_value" in attributes and name:
+        sparse = attributes["sparse_value"].sparse_tensor
         tensor = onnx.TensorProto(name=name, data_type=sparse.values.data_type)
         tensor.dims.extend(sparse.dims)
     else:
-        tensor = _plain(held, name)
+        tensor = _plain(attributes, name)
     if tensor is None:
         raise BadInput(f"{file.path}: {label(node)} holds no numbers")
     _add_constant(values, file, name, tensor)
 
 
-def _plain(held: Mapping[str, Any], name: str) -> Any:
+def _plain(attributes: Mapping[str, Any], name: str) -> Any:
     forms: dict[str, Callable[[Any], Array]] = {
         "value_int": lambda a: np.array(a.i, np.int64),
         "value_ints": lambda a: np.array(a.ints, np.int64),
@@ -385,8 +385,8 @@ def _plain(held: Mapping[str, Any], name: str) -> Any:
         "value_floats": lambda a: np.array(a.floats, np.float32),
     }
     for form, read in forms.items():
-        if form in held and name:
-            return numpy_helper.from_array(read(held[form]), name)
+        if form in attributes and name:
+            return numpy_helper.from_array(read(attributes[form]), name)
     return None
 
 
@@ -404,8 +404,8 @@ def _inferred(
         if not plain.input or plain.input[0] not in values.of:
             raise BadInput(f"{file.path}: {label(node)} is malformed: it reads nothing")
         first = values.of[plain.input[0]].code
-        found = _inferred(plain, values, file, standard=False) or {}
-        return {name: with_type(value, type_of(node, first)) for name, value in found.items()}
+        types = _inferred(plain, values, file, standard=False) or {}
+        return {name: with_type(value, type_of(node, first)) for name, value in types.items()}
     domain = "" if node.domain in STANDARD else node.domain
     version = max(file.opsets.get(domain, 1), SINCE.get(node.op_type, 1))
     try:
@@ -437,11 +437,11 @@ def _inferred(
         raise BadInput(f"{file.path}: {label(node)} does not do: {lines[0].strip()}") from error
 
 
-def _complete(found: Any) -> tuple[tuple[int, ...], int] | None:
+def _complete(inferred: Any) -> tuple[tuple[int, ...], int] | None:
     """Shape and type, where all of both is known."""
-    if found is None or not found.HasField("tensor_type"):
+    if inferred is None or not inferred.HasField("tensor_type"):
         return None
-    tensor = found.tensor_type
+    tensor = inferred.tensor_type
     if not tensor.elem_type or not tensor.HasField("shape"):
         return None
     if not all(axis.HasField("dim_value") for axis in tensor.shape.dim):

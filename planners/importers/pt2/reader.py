@@ -325,9 +325,11 @@ class _ProgramFile(_GraphReader):
         specs = self.signature["input_specs"]
         given = [spec["user_input"]["arg"] for spec in specs if "user_input" in spec]
         names = [arg["as_tensor"]["name"] for arg in given if "as_tensor" in arg]
-        own = [sizes_of(self.graph_data["tensor_values"][name], name) for name in names]
+        examples = [sizes_of(self.graph_data["tensor_values"][name], name) for name in names]
         sizes = []
-        for name, example, asked in zip(names, own, self._asked(names, own, shapes), strict=True):
+        for name, example, asked in zip(
+            names, examples, self._asked(names, examples, shapes), strict=True
+        ):
             if len(asked) != len(example):
                 axes = f"{len(example)} axes, not {len(asked)}"
                 raise BadInput(f"{self.label}: {name} has {axes}")
@@ -339,9 +341,9 @@ class _ProgramFile(_GraphReader):
         limits = {name: (one["min_val"], one["max_val"]) for name, one in ranges.items()}
         return solved(self.label, sizes, limits)
 
-    def _asked(self, names: list[str], own: list[list[Any]], shapes: Any) -> list[Any]:
+    def _asked(self, names: list[str], in_file: list[list[Any]], shapes: Any) -> list[Any]:
         """A shape for each input: its example's where none is asked for."""
-        examples = [[example_of(size) for size in sizes] for sizes in own]
+        examples = [[example_of(size) for size in sizes] for sizes in in_file]
         flat = shapes and all(isinstance(size, int) for size in shapes)
         if shapes is None or (flat and shapes in examples):
             return examples

@@ -148,15 +148,15 @@ class TfliteFile:
         if tensor.data is None or kind is None:
             return None
         start, stop = tensor.data
-        own = np.dtype(kind).newbyteorder("<")
+        dtype = np.dtype(kind).newbyteorder("<")
         if tensor.sparsity is not None:
-            return self._dense(tensor, np.frombuffer(self.data[start:stop], own))
-        if stop - start != tensor.elements * own.itemsize:
+            return self._dense(tensor, np.frombuffer(self.data[start:stop], dtype))
+        if stop - start != tensor.elements * dtype.itemsize:
             raise BadInput(
                 f"{self.path}: tensor {tensor.name!r:.80} has {stop - start} bytes for "
                 f"{tensor.elements} elements of {tensor.dtype}"
             )
-        return np.frombuffer(self.data[start:stop], own).reshape(tensor.shape)
+        return np.frombuffer(self.data[start:stop], dtype).reshape(tensor.shape)
 
     def _dense(self, tensor: TfliteTensor, values: NDArray[Any]) -> NDArray[Any]:
         from planners.importers.tflite.sparse import dense, sparsity_of
@@ -267,8 +267,8 @@ class _Reader:
         for number in (n for numbers in ends for n in numbers):
             if not 0 <= number < len(tensors):
                 raise BadInput(f"{self.path} is broken: there is no tensor {number}")
-        made = {*ends[0], *(number for operator in operators for number in operator.outputs)}
-        tensors = tuple(t if t.number in made else _filled(t) for t in tensors)
+        written = {*ends[0], *(number for operator in operators for number in operator.outputs)}
+        tensors = tuple(t if t.number in written else _filled(t) for t in tensors)
         return TfliteSubgraph(self._text(graph.Name()), tensors, operators, *ends)
 
     def _tensor(self, number: int, tensor: Any) -> TfliteTensor:
@@ -311,8 +311,10 @@ class _Reader:
             if not -1 <= tensor < count:
                 raise BadInput(f"{self.path} is broken: operator {number} has no tensor {tensor}")
         options = self._options(operator)
-        own = self._custom_options(operator) if custom else b""
-        return TfliteOperator(number, kind, custom, inputs, outputs, options, self.path, own)
+        custom_options = self._custom_options(operator) if custom else b""
+        return TfliteOperator(
+            number, kind, custom, inputs, outputs, options, self.path, custom_options
+        )
 
     def _custom_options(self, operator: Any) -> bytes:
         """They lie behind the flatbuffer in files of more than 2 GB, as constants do."""

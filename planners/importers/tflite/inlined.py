@@ -115,7 +115,7 @@ class _Inlining:
 
 def first_values(file: TfliteFile, graph: TfliteSubgraph) -> dict[str, NDArray[Any]]:
     """What `CALL_ONCE` gives variables to begin with, by their names, where it is a constant."""
-    found: dict[str, NDArray[Any]] = {}
+    values: dict[str, NDArray[Any]] = {}
     for once in graph.operators:
         number = int(once.get("InitSubgraphIndex", 0)) if once.kind == "CALL_ONCE" else 0
         if not 0 < number < len(file.subgraphs):
@@ -128,8 +128,8 @@ def first_values(file: TfliteFile, graph: TfliteSubgraph) -> dict[str, NDArray[A
                 handle, value = operator.inputs
                 numbers = file.numbers(begins.tensors[value]) if value >= 0 else None
                 if handle in handles and numbers is not None:
-                    found[handles[handle]] = numbers
-    return found
+                    values[handles[handle]] = numbers
+    return values
 
 
 def variable_name(handle: TfliteOperator) -> str:

@@ -42,10 +42,10 @@ def numbers_of(call: KnownOperands, shapes: Sequence[Shape]) -> list[Numbers]:
         return []
     with np.errstate(all="raise"):
         if kind in _PARTS:
-            found = _PARTS[kind](call, given, shapes)
+            values = _PARTS[kind](call, given, shapes)
         else:
-            found = [_COMPUTE[kind](call, given)] if kind in _COMPUTE else []
-        pairs = zip(found, shapes, strict=bool(found))
+            values = [_COMPUTE[kind](call, given)] if kind in _COMPUTE else []
+        pairs = zip(values, shapes, strict=bool(values))
         return [np.asarray(numbers).reshape(shape) for numbers, shape in pairs]
 
 
@@ -130,8 +130,8 @@ def resized(file: TfliteFile, shapes: Any) -> TfliteFile | None:
     return replace(file, subgraphs=(first, *file.subgraphs[1:]))
 
 
-def _fits(size: Any, own: int) -> bool:
-    return type(size) is int and (size == own or (own == -1 and 0 < size <= MOST_SIZE))
+def _fits(size: Any, stated: int) -> bool:
+    return type(size) is int and (size == stated or (stated == -1 and 0 < size <= MOST_SIZE))
 
 
 def sized(file: TfliteFile, graph: TfliteSubgraph) -> TfliteSubgraph:
@@ -217,11 +217,11 @@ class _Sizes:
 
     def _unchanged(self, operator: TfliteOperator, most: int) -> None:
         """Refuse an operator unless its values have the shapes that the file says."""
-        known = is_known(operator)
+        has_rule = is_known(operator)
         changed = not self.other.isdisjoint(operator.inputs)
         for number in operator.outputs:
             tensor = self.tensors[number]
-            if changed or tensor.open_axes > (0 if known else most):
+            if changed or tensor.open_axes > (0 if has_rule else most):
                 raise BadInput(
                     f"{self.file.path}: {operator.label} computes the size of "
                     f"{tensor.name!r:.80} when it runs: convert the model with fixed shapes"

@@ -56,18 +56,18 @@ def from_tflite(
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     from planners.importers.tflite.open_axes import resized
 
-    own = read_tflite(path)
-    file = resized(own, _listed(input_shape)) or own
-    found = SubgraphReader(file).read()
-    _check_shapes(file, found, input_shape)
-    known: dict[str, Any] = {"file": file.path.name, "sha256": file.digest}
-    if file is not own:
-        known["shapes"] = _listed(input_shape)
+    original = read_tflite(path)
+    file = resized(original, _listed(input_shape)) or original
+    subgraph = SubgraphReader(file).read()
+    _check_shapes(file, subgraph, input_shape)
+    origin: dict[str, Any] = {"file": file.path.name, "sha256": file.digest}
+    if file is not original:
+        origin["shapes"] = _listed(input_shape)
     source = {
-        "tflite": known,
-        "input_shape": [list(t.shape) for t in found.inputs],
+        "tflite": origin,
+        "input_shape": [list(t.shape) for t in subgraph.inputs],
     }
-    if scratch := [t for t in found.trace.inputs if t.name in found.scratch]:
+    if scratch := [t for t in subgraph.trace.inputs if t.name in subgraph.scratch]:
         sizes = ", ".join(f"{t.name:.40} ({t.elements:,} elements)" for t in scratch)
         source["note"] = (
             f"operators work in {sizes} beside the maps that they read and write, which the "
@@ -81,30 +81,30 @@ def from_tflite(
         fold_padding=fold_padding,
     )
     try:
-        graph = read(found.trace)
+        graph = read(subgraph.trace)
         if not graph.operators:  # It only moves data: so does the runtime, in memory of its own.
-            moves = tuple(replace(call, view=False) for call in found.trace.calls)
-            graph = read(replace(found.trace, calls=moves))
+            moves = tuple(replace(call, view=False) for call in subgraph.trace.calls)
+            graph = read(replace(subgraph.trace, calls=moves))
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
     if not graph.operators:
         raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
-    return opaque_named(graph, found.calls.opaque)
+    return opaque_named(graph, subgraph.calls.opaque)
 
 
-def _check_shapes(file: TfliteFile, found: FoundCalls, given: Sequence[Any] | None) -> None:
+def _check_shapes(file: TfliteFile, subgraph: FoundCalls, given: Sequence[Any] | None) -> None:
     """Refuse other shapes than the file's: its operators hold sizes that follow from them."""
     if given is None:
         return
     graph = file.subgraphs[0]
     inputs = [graph.tensors[n] for n in graph.inputs]
-    turned = [list(t.shape) for t in found.inputs]
+    turned = [list(t.shape) for t in subgraph.inputs]
     if _listed(given) not in ([list(t.shape) for t in inputs], turned):
-        own = [list(t.signature or t.shape) for t in inputs]
+        file_shapes = [list(t.signature or t.shape) for t in inputs]
         out = "another size may be given where one is -1"
         if not any(t.open_axes for t in inputs):
             out = "leave input_shape out"
-        raise BadInput(f"{file.path} has its own input shapes, {own}: {out}")
+        raise BadInput(f"{file.path} has its own input shapes, {file_shapes}: {out}")
 
 
 def _listed(given: Sequence[Any] | None) -> list[list[Any]]:
@@ -179,7 +179,7 @@ class SubgraphReader:
         self._copy_new_values(names, values, writer)
         inputs = [self._tensor(name, "input", values) for name in names]
         inputs += [self._tensor(name, "state", values) for name in self.state if name not in names]
-        known = {*names, *self.state, *writer.found.calls, *writer.found.parameters}
+        available = {*names, *self.state, *writer.found.calls, *writer.found.parameters}
         outputs = [writer.found.resolve(values.names[n]) for n in graph.outputs]
         returned = tuple(outputs)
         outputs += self.state.values()
@@ -188,7 +188,7 @@ class SubgraphReader:
             tuple(inputs),
             with_entropy(writer.found.parameters.values(), partial(self._numbers, values)),
             tuple(writer.found.calls.values()),
-            tuple(dict.fromkeys(name for name in outputs if name in known)),
+            tuple(dict.fromkeys(name for name in outputs if name in available)),
             self.state,
         )
         began = {name: variable for variable, name in self.kept.items()}
@@ -203,21 +203,21 @@ class SubgraphReader:
 
     def _check_order(self, graph: TfliteSubgraph, scratch: Sequence[int]) -> None:
         """Refuse a file in which something is read that nothing before it has made."""
-        made = {t.number for t in graph.tensors if t.constant or t.variable}
-        made |= {*graph.inputs, *scratch}
+        written = {t.number for t in graph.tensors if t.constant or t.variable}
+        written |= {*graph.inputs, *scratch}
         for operator in graph.operators:
             for number in operator.inputs:
-                if number >= 0 and number not in made:
+                if number >= 0 and number not in written:
                     name = graph.tensors[number].name
                     raise BadInput(
                         f"{self.file.path}: {operator.label} reads tensor {name!r:.80}, which "
                         "nothing before it has made"
                     )
-            if again := made.intersection(operator.outputs):
+            if again := written.intersection(operator.outputs):
                 name = graph.tensors[min(again)].name
                 raise BadInput(f"{self.file.path}: tensor {name!r:.80} is made twice")
-            made.update(operator.outputs)
-        if missing := [n for n in graph.outputs if n not in made]:
+            written.update(operator.outputs)
+        if missing := [n for n in graph.outputs if n not in written]:
             name = graph.tensors[missing[0]].name
             raise BadInput(f"{self.file.path}: nothing makes the output {name!r:.80}")
 

@@ -73,18 +73,18 @@ def written_in_parts(graph: TfliteSubgraph) -> TfliteSubgraph:
     """
     tensors, operators = list(graph.tensors), []
     now: dict[int, int] = {}
-    made = set[int]()
+    written = set[int]()
     for operator in graph.operators:
         inputs = tuple(now.get(n, n) for n in operator.inputs)
         outputs = []
         for number in operator.outputs:
-            if number in made and operator.custom and operator.kind in PLACES:
+            if number in written and operator.custom and operator.kind in PLACES:
                 inputs = (*inputs, now.get(number, number))
                 now[number] = len(tensors)
                 part = tensors[number]
                 name = f"{part.name}.{len(tensors)}"
                 tensors.append(replace(part, number=len(tensors), name=name))
-            made.add(number)
+            written.add(number)
             outputs.append(now.get(number, number))
         operators.append(replace(operator, inputs=inputs, outputs=tuple(outputs)))
     if len(tensors) == len(graph.tensors):

@@ -85,13 +85,13 @@ def _window(call: KnownOperands, kernel: Sequence[int], depth: int) -> list[Shap
     """What slides over the axes between images and channels."""
     images, *sizes, _ = call.shapes[0]
     letters = "DHW"[-len(kernel) :]
-    made = []
+    sizes_out = []
     for size, taps, letter in zip(sizes, kernel, letters, strict=True):
         stride, apart = call.get(f"Stride{letter}", 1) or 1, call.get(f"Dilation{letter}Factor", 1)
         reach = (taps - 1) * (apart or 1) + 1
         covered = size if call.get("Padding") == tflite.Padding.SAME else size - reach + 1
-        made.append(-(-covered // stride))
-    return [(images, *made, depth)]
+        sizes_out.append(-(-covered // stride))
+    return [(images, *sizes_out, depth)]
 
 
 def _convolution(call: KnownOperands) -> list[Shape]:
@@ -123,10 +123,10 @@ def _product(call: KnownOperands) -> list[Shape]:
 def _reshape(call: KnownOperands) -> list[Shape]:
     sizes = call.wholes(1) if len(call.shapes) > 1 else call.option("NewShape")
     whole, rest = prod(call.shapes[0]), prod(n for n in sizes if n != -1)
-    made = tuple(whole // rest if n == -1 and rest else n for n in sizes)
-    if prod(made) != whole or min(made, default=0) < 0:
+    shape = tuple(whole // rest if n == -1 and rest else n for n in sizes)
+    if prod(shape) != whole or min(shape, default=0) < 0:
         raise ValueError(f"{sizes} for {whole} elements")
-    return [made]
+    return [shape]
 
 
 def _squeeze(call: KnownOperands) -> list[Shape]:

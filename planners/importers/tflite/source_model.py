@@ -106,14 +106,14 @@ class TfliteModel:
 
     def _first(self, name: str) -> torch.Tensor:
         """What a state begins as: what the file says, or zero, as the runtime fills it."""
-        own = self.found.values.of[name]
+        value = self.found.values.of[name]
         begin = self._begin.get(self.found.variables.get(name, ""))
         if begin is not None:
-            return _here(begin.astype(own.dtype)).reshape(own.shape)
-        zero = self.zero(name) if own.dtype == "int8" else 0
+            return _here(begin.astype(value.dtype)).reshape(value.shape)
+        zero = self.zero(name) if value.dtype == "int8" else 0
         if zero not in range(-128, 128):
             raise BadInput(f"{self.file.path}: the zero of {name!r:.80} is {zero}, no int8")
-        return torch.full(own.shape, zero, dtype=getattr(torch, own.dtype))
+        return torch.full(value.shape, zero, dtype=getattr(torch, value.dtype))
 
     def input_values(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
         """The inputs, arrays as the file lays them, by name and with channels second."""
@@ -144,11 +144,11 @@ class TfliteModel:
         """What the file returns, as it lays it, from the stored tensors in `known`."""
         missing = [name for name in self.found.outputs if name not in known]
         values = {**known, **self.run(known, missing)}
-        made = []
+        arrays = []
         for number, name in zip(self.graph.outputs, self.found.outputs, strict=True):
             value = values[name] if name in values else self.parameter(name)
-            made.append(_there(value).reshape(self.graph.tensors[number].shape))
-        return tuple(made)
+            arrays.append(_there(value).reshape(self.graph.tensors[number].shape))
+        return tuple(arrays)
 
     @property
     def owners(self) -> Mapping[str, str]:

@@ -63,8 +63,8 @@ def _vector(kind: int, table: Any) -> Integers:
     vector.Init(table.Bytes, table.Pos)
     if not vector.ValuesLength():
         return np.zeros(0, np.int64)
-    made: Integers = vector.ValuesAsNumpy().astype(np.int64)
-    return made
+    indices: Integers = vector.ValuesAsNumpy().astype(np.int64)
+    return indices
 
 
 def dense(values: NDArray[Any], shape: tuple[int, ...], how: Sparsity) -> NDArray[Any]:
@@ -94,9 +94,9 @@ def dense(values: NDArray[Any], shape: tuple[int, ...], how: Sparsity) -> NDArra
         at[axis] = at[axis] * size + places[rank + number]
     if len(node) != len(values):
         raise ValueError(f"{len(values)} elements for {len(node)} places")
-    made = np.zeros(shape, values.dtype)
-    made[tuple(at)] = values  # numpy refuses places behind the end
-    return made
+    array = np.zeros(shape, values.dtype)
+    array[tuple(at)] = values  # numpy refuses places behind the end
+    return array
 
 
 def _most_places(values: NDArray[Any], how: Sparsity, most: int) -> int:

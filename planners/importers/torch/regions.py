@@ -38,8 +38,8 @@ def without_regions(program: Any, label: str, symbols: Mapping[str, int]) -> Any
     graph = torch.fx.Graph()
     graph.output(_copy_into(graph, program.graph, {}, program.graph_module))
     graph.output_node().meta = dict(program.graph.output_node().meta)
-    while found := [node for node in graph.nodes if _has_graph(node)]:
-        for node in found:
+    while holders := [node for node in graph.nodes if _has_graph(node)]:
+        for node in holders:
             name = node.target.__name__
             if name in _REGIONS:
                 _inline(graph, node, label)
@@ -112,7 +112,7 @@ def _unroll(graph: torch.fx.Graph, node: Any, label: str, symbols: Mapping[str, 
             f"{label}: {node.name} is a loop of {rounds} rounds of {calls} calls; {MOST_CALLS} "
             "calls are the most"
         )
-    made: list[Any] = []
+    copies: list[Any] = []
     count = len(carried)
     with graph.inserting_before(node):
         for index in range(rounds):
@@ -120,9 +120,9 @@ def _unroll(graph: torch.fx.Graph, node: Any, label: str, symbols: Mapping[str, 
             module, known = _body(inner, (*carried, *parts, *others))
             returned = _copy_into(graph, module.graph, known, module)
             carried = returned[:count]
-            made.append(returned[count:])
+            copies.append(returned[count:])
     last = [(torch.ops.aten.alias.default, (one,)) for one in carried]
-    stacked = [(torch.ops.aten.stack.default, (list(one),)) for one in zip(*made, strict=True)]
+    stacked = [(torch.ops.aten.stack.default, (list(one),)) for one in zip(*copies, strict=True)]
     _replace(graph, node, inner, [*last, *stacked])
 
 

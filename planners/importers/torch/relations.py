@@ -117,10 +117,10 @@ def item(kind: str, args: Mapping[str, Any], parts: list[Shape], index: int) -> 
 def _along(args: Mapping[str, Any], first: Shape, out: Shape) -> Relation:
     axes = args.get("dim")
     axes = list(range(len(first))) if axes is None else [axes] if isinstance(axes, int) else axes
-    found = sorted({axis % len(first) for axis in axes or range(len(first))})
+    along = sorted({axis % len(first) for axis in axes or range(len(first))})
     if len(out) == len(first):
-        return ("along", *found)
-    return ("reduce", *found) if len(out) + len(found) == len(first) else ()
+        return ("along", *along)
+    return ("reduce", *along) if len(out) + len(along) == len(first) else ()
 
 
 def _moved(kind: str, args: Mapping[str, Any], shape: Shape) -> Relation:

@@ -139,13 +139,13 @@ def solved(label: str, sizes: Sequence[GivenSize], ranges: Mapping[str, Range]) 
 
     Raises `BadInput`, with `label` in front, for the first size that the program does not take.
     """
-    known = [one for one in sizes if one.value is not None]
+    given = [one for one in sizes if one.value is not None]
     symbols: dict[str, int] = {}
     for plain in (True, False):
-        for one in known:
+        for one in given:
             if isinstance(one.size, str) and bool(_SYMBOL.fullmatch(one.size)) == plain:
                 _solve(one, symbols)
-    for one in known:
+    for one in given:
         names = _SYMBOL.findall(one.size) if isinstance(one.size, str) else []
         inside = all(_inside(symbols[name], ranges.get(name)) for name in names if name in symbols)
         fits = not symbols.keys() >= set(names) or _at(one.size, symbols) == one.value

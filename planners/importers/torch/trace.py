@@ -188,8 +188,10 @@ def _reason(error: Exception) -> str:
     """The exporter's first line, in our words where the values of a tensor decide."""
     if isinstance(error, GuardOnDataDependentSymNode):
         frames = traceback.extract_tb(error.__traceback__)
-        own = [f for f in frames if "torch" not in Path(f.filename).parts and f.name == "forward"]
-        where = f" in {own[-1].line!r:.100}" if own and own[-1].line else ""
+        forwards = [
+            f for f in frames if "torch" not in Path(f.filename).parts and f.name == "forward"
+        ]
+        where = f" in {forwards[-1].line!r:.100}" if forwards and forwards[-1].line else ""
         return f"a size or a branch{where} depends on the values of the input: fix it by shapes"
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 

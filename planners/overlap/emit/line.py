@@ -80,8 +80,8 @@ class LineWriter(RunWriter):
             if name in self.buffers or name in self.dying:
                 by = alike.low[name][stop] - alike.low[name][start]
                 self.gone[name] += int(by)
-        for held in self.held.values():  # They are made anew where they are now.
-            held.clear()
+        for ring in self.held.values():  # They are made anew where they are now.
+            ring.clear()
 
     def _mixes(self) -> bool:
         """Whether an operator mixes rows, or has many outputs."""
@@ -155,12 +155,12 @@ class LineWriter(RunWriter):
         buffer = self.buffers.get(name)
         if buffer is None:
             return self.pool.whole(name)[number]
-        held = self.held[name]
-        if number not in held:
+        ring = self.held[name]
+        if number not in ring:
             segments = self.pool.segments(name)
             at = number * buffer.pixel_bytes  # The ring takes it modulo its size.
-            held[number] = self.in_buffer(name, segments.box(number), at)
-        return held[number]
+            ring[number] = self.in_buffer(name, segments.box(number), at)
+        return ring[number]
 
     def _make(self, op: Operator, number: int) -> Iterator[Instruction]:
         """One pixel of an operator's output, after the pixels that it reads."""
@@ -211,8 +211,8 @@ class LineWriter(RunWriter):
     def _advance(self, name: str, freed: set[Piece]) -> Iterator[Instruction]:
         """Release what nothing reads any more, in a buffer or of a tensor that dies here."""
         if name in self.buffers:
-            made = self.done[self.maker[name].name]
-            yield from self._forget(name, min(made, self._low(name)), freed)
+            written = self.done[self.maker[name].name]
+            yield from self._forget(name, min(written, self._low(name)), freed)
         elif name in self.dying:
             yield from self._forget(name, self._low(name), freed)
 

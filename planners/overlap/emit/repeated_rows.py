@@ -42,11 +42,11 @@ class AlikeRows:
         """Of each operator, by row and once more at the end: how many segments it has made."""
         starts = {self.last.name: np.arange(self.rows + 1) * self.width}
         for op in reversed(self.ops[:-1]):
-            made = np.zeros(self.rows + 1, np.int64)
+            counts = np.zeros(self.rows + 1, np.int64)
             for reader in self.reach[op.outputs[0]]:
                 upto = np.append(0, self.pull[op.outputs[0], reader] + 1)
-                made = np.maximum(made, upto[starts[reader]])
-            starts[op.name] = made
+                counts = np.maximum(counts, upto[starts[reader]])
+            starts[op.name] = counts
         return starts
 
     def _low(self) -> dict[str, Numbers]:

@@ -76,8 +76,8 @@ class RowsWriter(RunWriter):
         self.done[op.name] = stop
         frees = self._frees(writes, reads) if op is self.last else ()
         whole = full(self.pool.graph.tensors[op.outputs[0]].shape)
-        made = whole if len(op.outputs) > 1 else self.pool.rows(op.outputs[0]).box(start, stop)
-        yield self.compute(op, reads, writes, frees, boxes=(made,))
+        written = whole if len(op.outputs) > 1 else self.pool.rows(op.outputs[0]).box(start, stop)
+        yield self.compute(op, reads, writes, frees, boxes=(written,))
         freed = {reads[at].piece for at in frees}
         for name in op.inputs:
             if name in self.buffers or name in self.dying:

@@ -44,8 +44,8 @@ def proven_layout(plan: Plan) -> PoolLayout:
         raise BadInput(f"the layout places {unknown[0]!r:.60}, which is no tensor")
     parameters = "parameter" in plan.program.homes
     try:
-        made = replace(plan, program=emit(plan.graph, plan.machine, layout, parameters))
-        program = with_engines(made).program
+        emitted = replace(plan, program=emit(plan.graph, plan.machine, layout, parameters))
+        program = with_engines(emitted).program
     except (LookupError, ValueError, AssertionError) as error:  # It names what does not exist.
         raise BadInput(f"the plan's layout does not suit {plan.graph.name!r:.60}") from error
     if not _same(program, plan.program):
@@ -53,14 +53,14 @@ def proven_layout(plan: Plan) -> PoolLayout:
     return layout
 
 
-def _same(made: Program, saved: Program) -> bool:
+def _same(emitted: Program, saved: Program) -> bool:
     """Whether two programs over the same rings do the same, instruction for instruction."""
-    if made.memories != saved.memories:
+    if emitted.memories != saved.memories:
         return False
-    if list(items_of(made)) == list(items_of(saved)):
+    if list(items_of(emitted)) == list(items_of(saved)):
         return True
-    rings = {m.name: m.size_bytes for m in made.memories if m.circular and m.size_bytes}
-    both = (_in_rings(program, rings) for program in (made, saved))
+    rings = {m.name: m.size_bytes for m in emitted.memories if m.circular and m.size_bytes}
+    both = (_in_rings(program, rings) for program in (emitted, saved))
     return all(one == other for one, other in zip_longest(*both))
 
 

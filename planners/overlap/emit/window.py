@@ -130,16 +130,16 @@ class WindowWriter(RunWriter):
                 yield self.compute(block.expand, a, (self._expanded(number, at, part),))
         if block.add is None and sums is None:
             yield from self._forget(int(self.still[number + 1]))
-        held = [
+        expanded = [
             self._expanded(number, r * windows.width + c, part)
             for r in range(top, bottom)
             for c in range(left, right)
         ]
         middle = self._in_buffer(block.c, number, 0, part)
-        yield self.compute(block.depthwise, held, (middle,))
+        yield self.compute(block.depthwise, expanded, (middle,))
         keep = self._kept(number)
         yield from self.released(
-            operand for at, operand in enumerate(held) if at % (right - left) + left not in keep
+            operand for at, operand in enumerate(expanded) if at % (right - left) + left not in keep
         )
         out = (
             self._in_buffer(block.d, number, 0)

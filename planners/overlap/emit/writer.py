@@ -91,10 +91,10 @@ class RunWriter:
         """An operator on operands, with the parameters of `boxes` of its first output (of those
         that are written)."""
         first = op.outputs[0]
-        made = [write.piece.box for write in writes if write.piece.tensor == first]
-        every = made if boxes is None else boxes
+        written = [write.piece.box for write in writes if write.piece.tensor == first]
+        every = written if boxes is None else boxes
         constants = {c: None for box in every for c in self.pool.constants(op, first, box)}
-        macs = sum(self.pool.macs(op, box, sums) for box in made)
+        macs = sum(self.pool.macs(op, box, sums) for box in written)
         operands = (*reads, *constants)
         return Compute(self.step, op.name, operands, tuple(writes), macs, frees, sums=sums)
 

@@ -78,16 +78,16 @@ def _pointwise(op: Operator) -> bool:
     return op.kind == "conv2d" and op.groups == 1 and plain
 
 
-def _slides(graph: Graph, found: Bottleneck) -> bool:
+def _slides(graph: Graph, block: Bottleneck) -> bool:
     """A depthwise window without holes that touches every pixel of its input."""
-    op = found.depthwise
-    channels = graph.tensors[found.b].shape[1]
+    op = block.depthwise
+    channels = graph.tensors[block.b].shape[1]
     if op.kind != "conv2d" or op.groups != channels or set(op.dilation) != {1}:
         return False
-    if graph.tensors[found.c].shape[1] != channels:
+    if graph.tensors[block.c].shape[1] != channels:
         return False
     seen: set[int] = set()
-    reach = Reach(graph, op, found.b)
+    reach = Reach(graph, op, block.b)
     for number in range(reach.out.count):
         seen.update(reach.reads(number))
     return len(seen) == reach.source.count
@@ -194,8 +194,8 @@ class BottleneckWindows:
         begin = number * pitches.get(self.out.tensor, size)
         still = self.still(form)
         # Sums that go straight into the pool begin while their window is still to be read.
-        held = form == "tile" and block.add is None
-        low = still[:-1] if held else still[1:]
+        sums_in_pool = form == "tile" and block.add is None
+        low = still[:-1] if sums_in_pool else still[1:]
         d = 0
         if block.add is not None:  # The pixel of A itself is read with the last write to it.
             low = np.minimum(low, number + 1)

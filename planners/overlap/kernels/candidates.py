@@ -71,7 +71,7 @@ def alone(graph: Graph, position: int) -> RunCandidate:
 def ends(graph: Graph, positions: Sequence[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What a group reads from outside, and what of it is read outside or is an output."""
     inside = set(positions)
-    made = {t for p in positions for t in graph.operators[p].outputs}
+    written = {t for p in positions for t in graph.operators[p].outputs}
     read = dict.fromkeys(t for p in positions for t in graph.operators[p].inputs)
     left = [
         t
@@ -79,7 +79,7 @@ def ends(graph: Graph, positions: Sequence[int]) -> tuple[tuple[str, ...], tuple
         for t in graph.operators[p].outputs
         if t in graph.outputs or not graph.consumers[t] or set(graph.consumers[t]) - inside
     ]
-    return tuple(t for t in read if t not in made), tuple(left)
+    return tuple(t for t in read if t not in written), tuple(left)
 
 
 def line(graph: Graph, positions: Sequence[int]) -> RunCandidate | None:
@@ -147,14 +147,14 @@ class Pull:
         for c, reach in self.reach[name].items():
             after = np.minimum(after, reach.still[self.made[c] + 1])
         d = _most(end - each * after, after < count)
-        own = self.reach[name].get(self.out.tensor)
-        if own is not None:  # What a pixel reads is needed up to its last channel, or its own.
+        of_last = self.reach[name].get(self.out.tensor)
+        if of_last is not None:  # What a pixel reads is needed up to its last channel, or its own.
             each_reads_all = order(self.graph, self.last) == "segment"
-            held = np.minimum(after, own.still[:-1])
+            left = np.minimum(after, of_last.still[:-1])
             wider = self.graph.bytes_of(self.out.tensor, 1) - self.graph.bytes_of(name, 1)
             ahead = max(0, self.out.channels * wider)
             last = end - 1 if each_reads_all else begin + ahead
-            d = max(d, _most(last - each * held, held < count))
+            d = max(d, _most(last - each * left, left < count))
         return d
 
 

@@ -103,10 +103,10 @@ class RowPull:
         """The ring that holds an inner tensor's rows from their making to their last read."""
         most = 1
         for number in range(len(self.blocks)):
-            held = min(each.left[self.made[c][number]] for c, each in self.readers[name].items())
+            lowest = min(each.left[self.made[c][number]] for c, each in self.readers[name].items())
             # Rows that nothing reads are there too while they are made with others.
-            held = min(held, self.made[name][number])
-            most = max(most, self.made[name][number + 1] - held)
+            lowest = min(lowest, self.made[name][number])
+            most = max(most, self.made[name][number + 1] - lowest)
         pixels = Segments(self.graph, name)
         rows = TensorRows(self.graph, name).count
         return BufferNeed(name, min(most, rows) * (pixels.count // rows), pixels.size_bytes)
@@ -118,15 +118,15 @@ class RowPull:
         one by one as well.
         """
         readers = dict(self.readers[name])
-        own = readers.pop(self.out.tensor, None)
+        of_last = readers.pop(self.out.tensor, None)
         made = self._made(list(range(self.out.count)))
         d = 0
         for c, each in readers.items():
             pairs = ((r + 1, each.left[n]) for r, n in enumerate(made[c]))
             d = max(d, self._most(name, pairs))
-        if own is not None:
+        if of_last is not None:
             begun = in_place(self.graph, self.last, name)
-            pairs = ((start if begun else stop, own.left[start]) for start, stop in self.blocks)
+            pairs = ((start if begun else stop, of_last.left[start]) for start, stop in self.blocks)
             d = max(d, self._most(name, pairs))
         return d
 

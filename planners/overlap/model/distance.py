@@ -195,8 +195,8 @@ def _broadcast(shape: Shape, layout: Shape, out: Shape, by_element: bool) -> _Re
     lowest: NDArray[np.int64] = np.zeros((), np.int64)
     for axis in _raster(out)[:-1]:
         lowest = lowest[..., None] + np.arange(out[axis], dtype=np.int64) * strides[axis]
-    own = by_element and bool(out) and strides[inner] > 0
-    return _Reads(lowest.ravel(), out[inner] if out else 1, own)
+    by_channel = by_element and bool(out) and strides[inner] > 0
+    return _Reads(lowest.ravel(), out[inner] if out else 1, by_channel)
 
 
 def _asked(graph: Graph, op: Operator) -> Iterator[_Reads]:
@@ -210,23 +210,23 @@ def _asked(graph: Graph, op: Operator) -> Iterator[_Reads]:
     read = [dict(needs(graph, op, op.outputs[0], box)) for box in boxes]
     size = prod(out) // len(boxes)
     whole = len(outer) == max(0, len(out) - 1)
-    own = whole and order(graph, op) == "element"
+    by_channel = whole and order(graph, op) == "element"
     for tensor in op.inputs:
         shape = graph.tensors[tensor].shape
         corners = np.array([_corner(boxes.get(tensor), shape) for boxes in read], np.int64)
-        yield _Reads(corners, size, own)
+        yield _Reads(corners, size, by_channel)
 
 
 def _by_rows(graph: Graph, op: Operator) -> Iterator[_Reads]:
     """The same where what a pixel reads is what its row reads of what its column reads."""
     out = graph.tensors[op.outputs[0]].shape
-    own = order(graph, op) == "element"
+    by_channel = order(graph, op) == "element"
     for tensor, (rows, columns) in zip(op.inputs, rows_and_columns(graph, op), strict=True):
         _, _, row, column = _strides(graph.tensors[tensor].shape)
         a, b = np.array(rows, np.int64), np.array(columns, np.int64)
         corners = a[:, :1] * row + b[:, 0] * column
         nothing = (a[:, 1:] <= a[:, :1]) | (b[:, 1] <= b[:, 0])
-        yield _Reads(np.where(nothing, _NEVER, corners).reshape(-1), out[1], own)
+        yield _Reads(np.where(nothing, _NEVER, corners).reshape(-1), out[1], by_channel)
 
 
 def _at(shape: Shape, axes: Sequence[int], index: Sequence[int]) -> Box:

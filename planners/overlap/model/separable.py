@@ -45,18 +45,18 @@ def streams(graph: Graph, op: Operator) -> bool:
 
 def rows_and_columns(graph: Graph, op: Operator) -> list[Table]:
     """What each row and each column of the output reads of each input, where it `streams`."""
-    known = look(graph, op)
-    if known not in _tables:
+    key = look(graph, op)
+    if key not in _tables:
         if len(_tables) >= MOST_KNOWN:
             _tables.clear()
         _, _, height, width = graph.tensors[op.outputs[0]].shape
         rows = [_axis(graph, op, 2, i) for i in range(height)]
         columns = [_axis(graph, op, 3, j) for j in range(width)]
-        _tables[known] = [
+        _tables[key] = [
             ([row[k] for row in rows], [column[k] for column in columns])
             for k in range(len(op.inputs))
         ]
-    return _tables[known]
+    return _tables[key]
 
 
 def _axis(graph: Graph, op: Operator, axis: int, at: int) -> list[tuple[int, int]]:

@@ -48,16 +48,16 @@ class StretchOrder:
         """The bytes it takes, as far as known."""
         return max(laid.pool for laid in self.laid)
 
-    def lay(self, least: int, known: Known, clock: Clock) -> None:
+    def lay(self, least: int, places: Known, clock: Clock) -> None:
         """Search quickly; parts of equal looks are searched once."""
         for part in self.parts:
             key = (part.look, least)
-            if key not in known:
+            if key not in places:
                 share = clock.part(QUICK_SHARE * clock.left_s)
-                known[key] = PartPlaces(*tightest(part, least, share))
-            self.laid.append(known[key])
+                places[key] = PartPlaces(*tightest(part, least, share))
+            self.laid.append(places[key])
 
-    def improve(self, least: int, known: Known, clock: Clock) -> None:
+    def improve(self, least: int, places_of: Known, clock: Clock) -> None:
         """Search the largest parts exactly, until they take `least` bytes or none is left."""
         while not clock.expired():
             at = max(range(len(self.laid)), key=lambda i: self.laid[i].pool)
@@ -65,11 +65,11 @@ class StretchOrder:
             if laid.pool <= least or laid.exact:
                 return
             key = (part.look, -1)
-            if key not in known:
+            if key not in places_of:
                 share = clock.part(EXACT_SHARE * clock.left_s)
                 pool, places, _ = improve(part, least, laid.pool, laid.places, share)
-                known[key] = PartPlaces(pool, places)
-            better = known[key] if known[key].pool <= laid.pool else laid
+                places_of[key] = PartPlaces(pool, places)
+            better = places_of[key] if places_of[key].pool <= laid.pool else laid
             self.laid[at] = better._replace(exact=True)
 
 
@@ -81,11 +81,11 @@ def best_ways(
     The largest stretch decides, so the time goes there, until it cannot be made smaller.
     """
     choices = stretches(graph, distances, orders)
-    known: Known = {}
+    places: Known = {}
     best: list[StretchOrder] = []
     least = bound
     for ways in choices:
-        best.append(_first(ways, least, known, clock))
+        best.append(_first(ways, least, places, clock))
         least = max(least, best[-1].pool)
     least, left = bound, set(range(len(best)))
     while left and not clock.expired():
@@ -93,29 +93,29 @@ def best_ways(
         if best[at].pool <= least:
             break
         left.remove(at)
-        best[at] = _improved(choices[at], best[at], least, known, clock)
+        best[at] = _improved(choices[at], best[at], least, places, clock)
         least = max(least, best[at].pool)
     return best
 
 
-def _first(ways: Sequence[StretchOrder], least: int, known: Known, clock: Clock) -> StretchOrder:
+def _first(ways: Sequence[StretchOrder], least: int, places: Known, clock: Clock) -> StretchOrder:
     """The way of least bytes by quick searches; the first that takes no more than `least`."""
     for way in ways:
-        way.lay(least, known, clock)
+        way.lay(least, places, clock)
         if way.pool <= least or clock.expired():
             break
     return min((way for way in ways if way.laid), key=lambda way: way.pool)
 
 
 def _improved(
-    ways: Sequence[StretchOrder], best: StretchOrder, least: int, known: Known, clock: Clock
+    ways: Sequence[StretchOrder], best: StretchOrder, least: int, places: Known, clock: Clock
 ) -> StretchOrder:
     """The way of least bytes by exact searches of all that may have fewer than the best."""
     for way in sorted(ways, key=lambda way: way.floor):
         if way.floor < best.pool and best.pool > least and not clock.expired():
             if not way.laid:
-                way.lay(least, known, clock)
-            way.improve(least, known, clock)
+                way.lay(least, places, clock)
+            way.improve(least, places, clock)
             best = min(best, way, key=lambda way: way.pool)
     return best
 

@@ -50,14 +50,14 @@ def cuts(graph: Graph) -> list[int]:
     positions = [0]
     outputs = set(graph.outputs)
     for position in range(1, len(graph.operators)):
-        held = [
+        live = [
             name
             for name, tensor in graph.tensors.items()
             if tensor.kind != "parameter"
             and graph.producer.get(name, -1) < position
             and (max(graph.consumers[name], default=-1) >= position)
         ]
-        if len(held) == 1 and outputs.isdisjoint(graph.operators[position - 1].outputs):
+        if len(live) == 1 and outputs.isdisjoint(graph.operators[position - 1].outputs):
             positions.append(position)
     return [*positions, len(graph.operators)]
 

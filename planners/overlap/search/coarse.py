@@ -68,8 +68,8 @@ def steps_of(graph: Graph, order: Sequence[int]) -> list[OrderHolds]:
     for number, (position, held) in enumerate(zip(order, accumulate(change), strict=False)):
         op = graph.operators[position]
         dying = tuple((n, graph.size_bytes(n)) for n in op.inputs if last[n] == number)
-        made = graph.size_bytes(op.outputs[0]) if len(op.outputs) == 1 else 0
-        steps.append(OrderHolds(position, held, made, dying))
+        output_bytes = graph.size_bytes(op.outputs[0]) if len(op.outputs) == 1 else 0
+        steps.append(OrderHolds(position, held, output_bytes, dying))
     return steps
 
 

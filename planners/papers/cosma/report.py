@@ -65,8 +65,8 @@ def saving(rows: Iterable[Row], scheme: str) -> Saving:
 def mean_saving(rows: Sequence[Row], replacements: Sequence[str] = PAPERS) -> float | None:
     """The mean of the means against the schemes with these replacements: the paper's by default."""
     shares = [saving(rows, f"{s} {r}").share for s, r in BASELINES if r in replacements]
-    known = [share for share in shares if share is not None]
-    return mean(known) if known else None
+    moving = [share for share in shares if share is not None]
+    return mean(moving) if moving else None
 
 
 def unproven(rows: Iterable[Row]) -> list[Row]:
@@ -174,10 +174,10 @@ def _table_2(rows: Sequence[Row]) -> str:
     ).markdown(rows, bare=False)
 
 
-def _savings(found: dict[str, list[Row]]) -> str:
+def _savings(by_title: dict[str, list[Row]]) -> str:
     """Means against every scheme, over all budgets and at MR alone."""
     over: list[tuple[str, list[Row]]] = []
-    for title, rows in found.items():
+    for title, rows in by_title.items():
         at_mr = [row for row in rows if row["budget"] == "MR"]
         over += [(title, rows), *([("at MR alone", at_mr)] if at_mr else [])]
 
@@ -204,8 +204,8 @@ def _share(rows: Sequence[Row], schedule: str, replacement: str) -> str:
     if not schedule:
         four = mean_saving(rows)
         return "" if four is None else f"**{four:.0%}**"
-    found = saving(rows, f"{schedule} {replacement}")
-    return "none moves" if found.share is None else f"{found.share:.0%} ({found.count})"
+    saved = saving(rows, f"{schedule} {replacement}")
+    return "none moves" if saved.share is None else f"{saved.share:.0%} ({saved.count})"
 
 
 def _sweep(rows: Sequence[Row]) -> str:
@@ -227,14 +227,14 @@ def _open(row: Row) -> str:
 
 def report(tables: CosmaTables, study: CosmaStudy) -> str:
     """The whole report of a study."""
-    found = groups(tables.rows)
+    by_title = groups(tables.rows)
     blocks = {
         "command": _command(study),
         "summary": "\n".join(f"* {line}" for line in _summary(tables, study)),
-        "savings": _savings(found),
-        "human": _traffic(found.get("human", [])),
-        "parameters": _traffic(found.get("human, with parameters", [])),
-        "searched": _traffic(found.get("searched", [])),
+        "savings": _savings(by_title),
+        "human": _traffic(by_title.get("human", [])),
+        "parameters": _traffic(by_title.get("human, with parameters", [])),
+        "searched": _traffic(by_title.get("searched", [])),
         "table_2": _table_2(tables.rows),
         "sweep": _sweep(tables.sweep),
     }

@@ -71,9 +71,9 @@ class CaseResults:
 
     def outcome(self, case: SchemeCase, graph: Graph, execute: bool = False) -> Outcome:
         """The outcome of a case, from before or now. Raises what the planner and `check` raise."""
-        known = self._memo.get(case)
-        if known is not None and (not execute or Outcome(*known).max_error is not None):
-            return Outcome(*known)
+        kept = self._memo.get(case)
+        if kept is not None and (not execute or Outcome(*kept).max_error is not None):
+            return Outcome(*kept)
         plan = _checked_plan(case, graph)
         claims = plan.claims
         outcome = Outcome(claims.noncompulsory_bytes, claims.bound_bytes, claims.plan_s)
@@ -207,11 +207,11 @@ def schemes(model: str) -> Iterator[tuple[str, str]]:
     yield from BASELINES
 
 
-def _proof(schedule: str, found: Outcome) -> Row:
+def _proof(schedule: str, outcome: Outcome) -> Row:
     return {
-        f"{schedule} bound": found.bound_bytes,
-        f"{schedule} gap": found.gap,
-        f"{schedule} s": round(found.seconds, 3),
+        f"{schedule} bound": outcome.bound_bytes,
+        f"{schedule} gap": outcome.gap,
+        f"{schedule} s": round(outcome.seconds, 3),
     }
 
 

@@ -95,9 +95,9 @@ def _sliced_plan(graph: Graph, ring_bytes: int, pre: float) -> Row:
     """
     machine = load_machine(NAME)
     activations = pack_activations(graph, Clock(10.0)).size_bytes
-    made = plan(graph, machine, activations + ring_bytes, {"stages": 2, "slices": 0})
-    check(made)
-    streamed = streamed_of(made)
+    sliced = plan(graph, machine, activations + ring_bytes, {"stages": 2, "slices": 0})
+    check(sliced)
+    streamed = streamed_of(sliced)
     return {
         "layers": len(streamed.layers),
         "ring_bytes": sum(streamed.rings.values()),
@@ -161,9 +161,9 @@ def _joint(
     seconds = time.perf_counter() - began
     replayed = False
     if least is not None:
-        made = plan(graph, load_machine(NAME), least, {"joint": True})
-        check(made)
-        replayed = streamed_of(made).delay_s <= most
+        joint = plan(graph, load_machine(NAME), least, {"joint": True})
+        check(joint)
+        replayed = streamed_of(joint).delay_s <= most
     return {
         "delay_s": delay_s,
         "ring_bytes": ring,

@@ -42,12 +42,12 @@ def errors(rows: Sequence[Row], key: str) -> list[Error]:
     ]
 
 
-def rms(found: Sequence[Error]) -> float:
-    return sqrt(sum(error.points**2 for error in found) / len(found)) if found else 0.0
+def rms(misses: Sequence[Error]) -> float:
+    return sqrt(sum(error.points**2 for error in misses) / len(misses)) if misses else 0.0
 
 
-def worst(found: Sequence[Error]) -> Error:
-    return max(found, key=lambda error: abs(error.points))
+def worst(misses: Sequence[Error]) -> Error:
+    return max(misses, key=lambda error: abs(error.points))
 
 
 def claims(tables: StreamingTables) -> list[Claim]:

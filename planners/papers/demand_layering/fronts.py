@@ -136,9 +136,9 @@ def _least(points: Sequence[DelayPoint], pre: float) -> list[float]:
 
 def _levels(points: Sequence[DelayPoint], pre: float) -> dict[str, int | None]:
     """The least memory at which the delay is within so many percent; None where none is."""
-    told = _told(points, pre)
+    texts = _told(points, pre)
     return {
-        f"{level:g}": min((int(m) for m, added in told if added <= level), default=None)
+        f"{level:g}": min((int(m) for m, added in texts if added <= level), default=None)
         for level in LEVELS
     }
 

@@ -46,10 +46,10 @@ BASELINE_W = 10.0
 def pipelines_row(name: str) -> Row:
     """One network in all pipelines: memory of the rings, delay, joules, and the paper's percent."""
     graph, machine = section_graph(name), load_machine(NAME)
-    made = {
+    plans = {
         key: plan(graph, machine, BOARD_BYTES, {"pipeline": key}) for key in ("pre", *PIPELINES)
     }
-    rows = {key: _pipeline(each) for key, each in made.items()}
+    rows = {key: _pipeline(each) for key, each in plans.items()}
     pre = rows["pre"]
     for row in rows.values():
         row["saved"] = 100 * (1 - row["memory_bytes"] / pre["memory_bytes"])
@@ -64,15 +64,15 @@ def pipelines_row(name: str) -> Row:
     }
 
 
-def _pipeline(found: Plan) -> Row:
+def _pipeline(planned: Plan) -> Row:
     """Memory and delay of a plan, and whether its program, replayed, has them.
 
     Raises `InvalidPlan` where the program is wrong.
     """
-    streamed = streamed_of(found)
-    check(found)
-    ends = simulate(found).makespan_s
-    joules = energy(_without_preload(found), found.machine)
+    streamed = streamed_of(planned)
+    check(planned)
+    ends = simulate(planned).makespan_s
+    joules = energy(_without_preload(planned), planned.machine)
     return {
         "memory_bytes": sum(streamed.rings.values()),
         "delay_s": streamed.delay_s,
@@ -82,12 +82,12 @@ def _pipeline(found: Plan) -> Row:
     }
 
 
-def _without_preload(found: Plan) -> Program:
+def _without_preload(planned: Plan) -> Program:
     """What one inference does: preloaded parameters are read before."""
-    program = found.program
-    if streamed_of(found).pipeline != "pre":
+    program = planned.program
+    if streamed_of(planned).pipeline != "pre":
         return program
-    kinds = {name: tensor.kind for name, tensor in found.graph.tensors.items()}
+    kinds = {name: tensor.kind for name, tensor in planned.graph.tensors.items()}
     kept = [
         item
         for item in program.instructions
@@ -108,9 +108,9 @@ CHUNK = 500  # draws that are evaluated together
 def bounds_row(name: str, pipeline: str, draws: int, seed: int = 0) -> Row:
     """The guaranteed bound of a pipeline, and the band of draws beneath it, in the three ways."""
     graph, machine = section_graph(name), load_machine(NAME)
-    made = plan(graph, machine, BOARD_BYTES, {"pipeline": pipeline, "spread": SPREAD})
+    bounded = plan(graph, machine, BOARD_BYTES, {"pipeline": pipeline, "spread": SPREAD})
     random = np.random.default_rng(seed)
-    base = _times(made)
+    base = _times(bounded)
 
     def spread(count: int) -> Times:
         return base * (1 + SPREAD * random.random((count, *base.shape)))
@@ -119,7 +119,7 @@ def bounds_row(name: str, pipeline: str, draws: int, seed: int = 0) -> Row:
         return base * (1 + SPREAD * random.random((count, 1, 1)))
 
     samples = base * random.lognormal(0.0, SIGMA, (SAMPLES, *base.shape))
-    tailed = _planned_with(graph, made, samples)
+    tailed = _planned_with(graph, bounded, samples)
     rows = np.arange(base.shape[0])[None, :, None]
     columns = np.arange(3)[None, None, :]
 
@@ -129,8 +129,8 @@ def bounds_row(name: str, pipeline: str, draws: int, seed: int = 0) -> Row:
     return {
         "network": name,
         "pipeline": pipeline,
-        "each": _banded(made, spread, draws),
-        "together": _banded(made, together, draws),
+        "each": _banded(bounded, spread, draws),
+        "together": _banded(bounded, together, draws),
         "long-tailed": _banded(tailed, sampled, draws),
     }
 
@@ -198,8 +198,8 @@ def delays(layers: Sequence[StreamedLayer], times: Times) -> Times:
 def sizes_row(name: str) -> Row:
     """The distributions of sizes and times over layers (Figure 5): quantiles, and the sum."""
     graph, machine = section_graph(name), load_machine(NAME)
-    made = plan(graph, machine, BOARD_BYTES, {"pipeline": "seq"})
-    layers = streamed_of(made).layers
+    sequential = plan(graph, machine, BOARD_BYTES, {"pipeline": "seq"})
+    layers = streamed_of(sequential).layers
     sizes = sorted(layer.size_bytes for layer in layers)
     row: Row = {"network": name, "layers": len(layers)}
     row["small"] = sum(size < 0.1 * 2**20 for size in sizes)

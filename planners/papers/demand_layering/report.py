@@ -69,8 +69,8 @@ def _beside(way: str, key: str) -> Callable[[Row], str]:
     return text
 
 
-def _memory_and_delay(found: Row) -> str:
-    return f"{mebibytes(found['memory_bytes'])} MB, {milliseconds(found['delay_s'])} ms"
+def _memory_and_delay(pipeline: Row) -> str:
+    return f"{mebibytes(pipeline['memory_bytes'])} MB, {milliseconds(pipeline['delay_s'])} ms"
 
 
 def _energy_lines(row: Row) -> Iterator[Row]:

@@ -116,10 +116,10 @@ class Loops:
             pixels = prod(out) // channels
             return Loops(1, channels, max(1, op.macs // prod(out)), pixels, 1, 1, 1)
         inputs = graph.tensors[op.inputs[0]].shape[1]
-        own = op.groups > 1 and inputs == op.groups
+        depthwise = op.groups > 1 and inputs == op.groups
         window = (op.kernel[0], op.kernel[1])
         return Loops(
-            out[0], channels, inputs // op.groups, out[2], out[3], *window, op.stride[0], own
+            out[0], channels, inputs // op.groups, out[2], out[3], *window, op.stride[0], depthwise
         )
 
 
@@ -130,9 +130,9 @@ def accesses(graph: Graph, op: Operator, array: Array, tiles: int = 1) -> Access
         return _of_loops(loops, array, tiles)
     # Pools, sums and moves: every word once from the buffer and back, no multiplication.
     read = sum(graph.tensors[t].elements for t in op.inputs)
-    made = sum(graph.tensors[t].elements for t in op.outputs)
-    work = made * prod(op.kernel) if op.kernel else made
-    return Accesses(2 * work, read + made, read + made, 0.0, work / array.elements)
+    written = sum(graph.tensors[t].elements for t in op.outputs)
+    work = written * prod(op.kernel) if op.kernel else written
+    return Accesses(2 * work, read + written, read + written, 0.0, work / array.elements)
 
 
 @cache

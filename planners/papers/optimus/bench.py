@@ -58,14 +58,14 @@ class PartitionResult:
         )
 
     @staticmethod
-    def solved(found: Partition, seconds: float) -> PartitionResult:
+    def solved(partition: Partition, seconds: float) -> PartitionResult:
         return PartitionResult(
-            found.objective_bytes,
-            found.bound_bytes,
-            found.status,
-            found.cap,
-            found.groups,
-            found.considered,
+            partition.objective_bytes,
+            partition.bound_bytes,
+            partition.status,
+            partition.cap,
+            partition.groups,
+            partition.considered,
             seconds,
         )
 
@@ -100,9 +100,9 @@ class Bench:
         values = [self.memo.get(["find", *c]) for c in cases]
         return [PartitionResult(**{**value, "groups": tuple(value["groups"])}) for value in values]
 
-    def keep(self, case: PartitionCase, found: PartitionResult) -> None:
+    def keep(self, case: PartitionCase, result: PartitionResult) -> None:
         """Keep what was found for a case."""
-        self.memo.keep(["find", *case], asdict(found), str(case))
+        self.memo.keep(["find", *case], asdict(result), str(case))
 
     def way(self, case: PartitionCase, mask: int) -> Any:
         """The way of least traffic to run a group within the budget of a case."""

@@ -60,11 +60,11 @@ def claims(tables: OptimusTables) -> list[Claim]:
 
 
 def _groups(rows: Sequence[Row]) -> Iterator[Claim]:
-    known = [row for row in rows if row["network"] in EXACT]
-    if known:
-        stated = [f"{paper.TABLE_5[row['network']].groups:,}" for row in known]
-        ours = [f"{row['groups']:,}" for row in known]
-        names = ", ".join(row["network"] for row in known)
+    counted = [row for row in rows if row["network"] in EXACT]
+    if counted:
+        stated = [f"{paper.TABLE_5[row['network']].groups:,}" for row in counted]
+        ours = [f"{row['groups']:,}" for row in counted]
+        names = ", ".join(row["network"] for row in counted)
         what = f"Groups that there are (Table 5): {names}"
         yield Claim(what, ", ".join(stated), ", ".join(ours), stated == ours, "another graph")
     for row in rows:
@@ -201,11 +201,13 @@ def _dataflows(rows: Sequence[Row]) -> Iterator[Claim]:
     )
     sizes = sorted({row["register bytes"] for row in rows}, reverse=True)
     means = [mean(r["without MAC"] for r in rows if r["register bytes"] == s) for s in sizes]
-    told = [f"{size} B {value / means[-1]:.2f}" for size, value in zip(sizes, means, strict=True)]
+    by_size = [
+        f"{size} B {value / means[-1]:.2f}" for size, value in zip(sizes, means, strict=True)
+    ]
     yield Claim(
         "Smaller register files take less energy (Fig. 17)",
         "less, DRAM hardly changes",
-        f"times that at {sizes[-1]} B, mean of the dataflows: {', '.join(told[:-1])}",
+        f"times that at {sizes[-1]} B, mean of the dataflows: {', '.join(by_size[:-1])}",
         all(a >= b for a, b in zip(means, means[1:])),
         "below 64 B the buffer is read more often than the cheaper access saves",
     )
@@ -256,14 +258,14 @@ def _accelerators(rows: Sequence[Row]) -> Iterator[Claim]:
 
 
 def _seconds(rows: Sequence[Row]) -> Iterator[Claim]:
-    known = [row["search_s"] for row in rows if row["search_s"] is not None]
-    if known:
+    timed = [row["search_s"] for row in rows if row["search_s"] is not None]
+    if timed:
         proven = sum(row["status"] == "optimal" for row in rows)
         slow = max(rows, key=lambda row: float(row["cold_s"]))
         yield Claim(
             "Search in a reasonable time (Table 5)",
             "0.48 ms to 8.7 s, compiled",
-            f"{min(known) * 1000:.1f} ms to {max(known):.2f} s in Python, costs known; with costs "
+            f"{min(timed) * 1000:.1f} ms to {max(timed):.2f} s in Python, costs known; with costs "
             f"at most {slow['cold_s']:.1f} s ({slow['network']}); {proven} of {len(rows)} proven",
             proven == len(rows),
             "not all are proven within the time limit",

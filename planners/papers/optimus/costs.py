@@ -110,8 +110,8 @@ class OwnLayers(SeenCosts):
         ways = self.model.staircase(mask)
         if mask.bit_count() > 1:
             return ways
-        own = Tiling(0, self._alone[mask.bit_length() - 1], 1)
-        return [own, *(way for way in ways if way.traffic_bytes < own.traffic_bytes)]
+        layer_way = Tiling(0, self._alone[mask.bit_length() - 1], 1)
+        return [layer_way, *(way for way in ways if way.traffic_bytes < layer_way.traffic_bytes)]
 
     def least_traffic(self, mask: int) -> int:
         """As the model's, of operators alone the least of all ways."""

@@ -111,9 +111,9 @@ def _traffic_row(
     return row | {"oracle": oracle(graph_of(network, 4)).objective_bytes}
 
 
-def savings(found: Sequence[Row], against: str) -> dict[str, float]:
+def savings(rows: Sequence[Row], against: str) -> dict[str, float]:
     """The share that Optimus saves against a column, by network where both are there."""
-    shares = {row["network"]: share_saved(row["Optimus"], row[against]) for row in found}
+    shares = {row["network"]: share_saved(row["Optimus"], row[against]) for row in rows}
     return {name: share for name, share in shares.items() if share is not None}
 
 
@@ -254,9 +254,9 @@ def measured(bench: Bench, case: PartitionCase, array: Array) -> Row:
     }
 
 
-def ratios(found: Sequence[Row], fuser: str, what: str) -> dict[str, float]:
+def ratios(rows: Sequence[Row], fuser: str, what: str) -> dict[str, float]:
     """How many times Optimus's `what` a fuser has, by network."""
-    by = {(row["network"], row["fuser"]): row.get(what) for row in found}
-    names = dict.fromkeys(row["network"] for row in found)
+    by = {(row["network"], row["fuser"]): row.get(what) for row in rows}
+    names = dict.fromkeys(row["network"] for row in rows)
     pairs = {name: (by[name, fuser], by[name, "Optimus"]) for name in names}
     return {name: a / b for name, (a, b) in pairs.items() if a and b}

@@ -94,15 +94,15 @@ class PrintedModel:
     def _around(self, mask: int) -> _Around:
         graph, size = self.graph, self.graph.size_bytes
         ops = [graph.operators[i] for i in bits(mask)]
-        made = [t for op in ops for t in op.outputs]
+        written = [t for op in ops for t in op.outputs]
         read = dict.fromkeys(t for op in ops for t in op.inputs)
-        loaded = [t for t in read if t not in made]
-        stored = [t for t in made if self._leaves(t, mask)]
+        loaded = [t for t in read if t not in written]
+        stored = [t for t in written if self._leaves(t, mask)]
         return _Around(
             ops,
             loaded,
-            made,
-            [t for t in made if t not in read],
+            written,
+            [t for t in written if t not in read],
             moved=sum(map(size, loaded)) + sum(map(size, stored)),
             parameters=sum(size(t) for t in {t for op in ops for t in op.parameters}),
         )

@@ -158,9 +158,9 @@ def _searched(bench: Bench, case: PartitionCase, graph: Graph, dag: Dag) -> Row:
     }
 
 
-def _algorithm_1(case: PartitionCase, known: Costs, graph: Graph, dag: Dag) -> Row:
+def _algorithm_1(case: PartitionCase, model: Costs, graph: Graph, dag: Dag) -> Row:
     """Algorithm 1 both ways, over all groups that fit, at costs already known."""
-    candidates = Candidates(known, graph, traits_of(case))
+    candidates = Candidates(model, graph, traits_of(case))
     candidates.grow(case.budget_bytes, None, Clock(600.0), MOST_GROUPS)
     costs = {m: least_traffic(s, case.budget_bytes) for m, s in candidates.steps.items()}
     (down, _), down_s = _timed(lambda: top_down(dag, costs.get))

@@ -42,15 +42,15 @@ def cut(graph: Graph, operator: str) -> Graph:
     if graph.index.get(operator, 0) == 0:
         raise BadInput(f"{graph.name} has nothing before an operator {operator!r}")
     kept = graph.operators[: graph.index[operator]]
-    made = [t for op in kept for t in op.outputs]
-    used = {t for op in kept for t in (*op.inputs, *op.parameters)} | set(made)
+    written = [t for op in kept for t in op.outputs]
+    used = {t for op in kept for t in (*op.inputs, *op.parameters)} | set(written)
     outside = {t for op in graph.operators[len(kept) :] for t in op.inputs} | set(graph.outputs)
     return Graph(
         name=graph.name,
         tensors={t: x for t, x in graph.tensors.items() if t in used},
         operators=kept,
         inputs=tuple(t for t in graph.inputs if t in used),
-        outputs=tuple(t for t in made if t in outside),
+        outputs=tuple(t for t in written if t in outside),
         bytes_per_element=graph.bytes_per_element,
         granularity=graph.granularity,
     )

@@ -101,14 +101,14 @@ def _instructions(graph: Graph, way: ChainWay) -> int:
 def network(graph: Graph, time_limit_s: float) -> Row:
     """RAM without repeated work, the front below it, seconds of planning, and whether replayed."""
     began = time.perf_counter()
-    made = plan(graph, load_machine(MACHINE), 2**40, {"time_limit": time_limit_s}, None)
+    planned = plan(graph, load_machine(MACHINE), 2**40, {"time_limit": time_limit_s}, None)
     seconds = time.perf_counter() - began
-    assert made.claims.objective_bytes is not None
+    assert planned.claims.objective_bytes is not None
     return {
-        "ram": made.claims.objective_bytes,
-        "proven": made.claims.status == "optimal",
-        "front": plain(made.details.pool)["front"],
-        "checked": _replayed(made, MOST_OF_NETWORK),
+        "ram": planned.claims.objective_bytes,
+        "proven": planned.claims.status == "optimal",
+        "front": plain(planned.details.pool)["front"],
+        "checked": _replayed(planned, MOST_OF_NETWORK),
         "seconds": seconds,
     }
 
@@ -123,11 +123,11 @@ def _program(graph: Graph, way: ChainWay, time_limit_s: float) -> Plan:
     return finished(request, layout, way.packed.bound_bytes, [of_point(graph, point)])
 
 
-def _replayed(made: Plan, most: int) -> bool:
+def _replayed(plan: Plan, most: int) -> bool:
     """Replay a program on symbolic bytes; whether it was short enough. Raises `InvalidPlan`."""
-    if next(islice(made.program.instructions, most, None), None) is not None:
+    if next(islice(plan.program.instructions, most, None), None) is not None:
         return False
-    check(made)
+    check(plan)
     return True
 
 

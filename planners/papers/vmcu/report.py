@@ -83,16 +83,16 @@ def _saved(accounting: str) -> Callable[[Row], float]:
     return lambda row: saved(row[accounting], "TinyEngine")
 
 
-def _form(found: Mapping[str, Any] | None) -> str:
+def _form(form: Mapping[str, Any] | None) -> str:
     """Bytes of a form's program, and the MACs that it computes again where there are any."""
-    if found is None:
+    if form is None:
         return NOTHING
-    again = f" (+{found['extra_macs'] / 1e6:,.1f} M)" if found["extra_macs"] else ""
-    return f"{found['bytes']:,}{_unchecked(found)}{again}"
+    again = f" (+{form['extra_macs'] / 1e6:,.1f} M)" if form["extra_macs"] else ""
+    return f"{form['bytes']:,}{_unchecked(form)}{again}"
 
 
-def _unchecked(found: Mapping[str, Any]) -> str:
-    return "" if found["checked"] else "\\*"
+def _unchecked(row: Mapping[str, Any]) -> str:
+    return "" if row["checked"] else "\\*"
 
 
 def _relative(form: str) -> Callable[[Row], float | None]:
@@ -110,9 +110,9 @@ def _network_saved(row: Row) -> float:
     return float(1 - row["ram"] / row["TinyEngine"]["bytes"])
 
 
-def _segments(found: Row) -> str:
-    names = ", ".join(sorted(found["padded"]))
-    return f"{found['bytes']:,}" + (f" ({names})" if names else "")
+def _segments(row: Row) -> str:
+    names = ", ".join(sorted(row["padded"]))
+    return f"{row['bytes']:,}" + (f" ({names})" if names else "")
 
 
 def _agrees(row: Row) -> str:
@@ -245,22 +245,22 @@ def report(tables: VmcuTables, study: VmcuStudy) -> str:
 def facts(tables: VmcuTables) -> dict[str, Any]:
     """The same as one JSON object: all rows, and the claims."""
     measured = _claims(tables)
-    told = [asdict(claim) | {"reproduced_by": claim.reproduced_by} for claim in measured]
-    return asdict(tables) | {"claims": told}
+    statements = [asdict(claim) | {"reproduced_by": claim.reproduced_by} for claim in measured]
+    return asdict(tables) | {"claims": statements}
 
 
 def _claims(tables: VmcuTables) -> list[MeasuredClaim]:
     return claims(tables.layers, tables.modules, tables.layer_costs, tables.headroom)
 
 
-def _reproduced(found: Sequence[MeasuredClaim]) -> Iterator[str]:
-    done = sum(bool(claim.reproduced_by) for claim in found)
+def _reproduced(statements: Sequence[MeasuredClaim]) -> Iterator[str]:
+    done = sum(bool(claim.reproduced_by) for claim in statements)
     yield (
-        f"* Of {len(found)} numbers that the paper states, {done} are reproduced by at least "
-        f"one accounting, {len(found) - done} by none."
+        f"* Of {len(statements)} numbers that the paper states, {done} are reproduced by at least "
+        f"one accounting, {len(statements) - done} by none."
     )
     for key in ACCOUNTINGS:
-        of = [claim for claim in found if key in claim.here]
+        of = [claim for claim in statements if key in claim.here]
         hits = sum(key in claim.reproduced_by for claim in of)
         yield f"  *{TITLES[key]}* reproduces {hits} of {len(of)}."
 

@@ -74,10 +74,10 @@ class KernelCall:
 
     def type_of(self, place: int) -> QuantisedAs:
         """How an operand is quantised."""
-        found = self.given[place] if place < len(self.given) else None
-        if found is None:
+        operand = self.given[place] if place < len(self.given) else None
+        if operand is None:
             raise Unsupported(f"operand {place} left out")
-        return found
+        return operand
 
     @property
     def out(self) -> QuantisedAs:

@@ -79,8 +79,8 @@ def rectified(call: KernelCall) -> Made:
     if not call.whole():
         return [np.maximum(call.array(0), np.float32(0))]
     real = call.type_of(0).scale / call.out.scale
-    made = rescaled(call, call.centred(0), real)
-    return [np.maximum(made, np.array(call.out.zero, call.out.dtype))]
+    positive = rescaled(call, call.centred(0), real)
+    return [np.maximum(positive, np.array(call.out.zero, call.out.dtype))]
 
 
 def rectified_to_six(call: KernelCall) -> Made:

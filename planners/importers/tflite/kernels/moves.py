@@ -63,9 +63,9 @@ def unbatched(call: KernelCall) -> Made:
         order += [rank + 1 + k, k]
     order += range(2 * rank + 1, parts.ndim)
     whole = [n * side for n, side in zip(sides, block, strict=False)]
-    made = parts.transpose(*order).reshape(-1, *whole, *sides[rank:])
+    whole_map = parts.transpose(*order).reshape(-1, *whole, *sides[rank:])
     cut = [slice(int(a), n - int(b)) for n, (a, b) in zip(whole, call.array(2), strict=True)]
-    return [made[(slice(None), *cut)]]
+    return [whole_map[(slice(None), *cut)]]
 
 
 def mirrored(call: KernelCall) -> Made:
@@ -192,11 +192,11 @@ def looked_up(call: KernelCall) -> Made:
 def scattered(call: KernelCall) -> Made:
     """SCATTER_ND into zeros; what comes to one place is added up."""
     places, values = call.array(0), call.array(1)
-    made = np.zeros(call.out.shape, values.dtype)
+    result = np.zeros(call.out.shape, values.dtype)
     for axis in range(places.shape[-1]):
-        _require_within(places[..., axis], made.shape[axis])
-    np.add.at(made, tuple(np.moveaxis(places, -1, 0)), values)
-    return [made]
+        _require_within(places[..., axis], result.shape[axis])
+    np.add.at(result, tuple(np.moveaxis(places, -1, 0)), values)
+    return [result]
 
 
 def updated(call: KernelCall) -> Made:

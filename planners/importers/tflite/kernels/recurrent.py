@@ -34,12 +34,12 @@ def lstm(call: KernelCall) -> Made:
     for row in rows:
         hidden, cell = steps.step(row, hidden, cell)
         values.append(hidden)
-    made = np.stack(values) if major else np.stack(values, axis=1)
+    all_steps = np.stack(values) if major else np.stack(values, axis=1)
     states = (
         hidden.reshape(call.type_of(HIDDEN_AT).shape),
         cell.reshape(call.type_of(STATE_AT).shape),
     )
-    return [made, *states]
+    return [all_steps, *states]
 
 
 class _Real:
@@ -95,8 +95,8 @@ class _Whole:
         left = 12 + self.power
         bent = curve("tanh", cell, 0 if left >= 0 else 3, abs(left))
         real = VALUE_SCALE * VALUE_SCALE / self.hidden.scale
-        made = scaled(bent.astype(np.int64) * out, *multiplier(real))
-        return self.hidden.clamped(made), cell.astype(np.int16)
+        products = scaled(bent.astype(np.int64) * out, *multiplier(real))
+        return self.hidden.clamped(products), cell.astype(np.int16)
 
     def _gate(self, which: int, x: Any, hidden: Any) -> Integers:
         own = self._sums(x, self.data, 1 + which, self.call.maybe(12 + which))

@@ -30,8 +30,8 @@ def softmax(call: KernelCall) -> Made:
         return [tables.softmax(x.astype(np.int64), call.type_of(0).scale * beta)]
     counts, _, powers, sums = _exponentials(call, beta)
     one_over, bits = fixed_point.reciprocal(sums, SUM_BITS)
-    made = divided(fixed_point.high_product(powers, one_over), bits + 31 - 8)
-    return [np.where(counts, np.clip(made - 128, -128, 127), -128).astype(np.int8)]
+    shares = divided(fixed_point.high_product(powers, one_over), bits + 31 - 8)
+    return [np.where(counts, np.clip(shares - 128, -128, 127), -128).astype(np.int8)]
 
 
 def _exponentials(call: KernelCall, beta: float) -> tuple[Integers, ...]:
@@ -61,8 +61,8 @@ def log_softmax(call: KernelCall) -> Made:
         counts, fine, _, sums = _exponentials(call, 1.0)
         bits = 31 - EXPONENT_BITS
         logs = np.rint(np.log(sums / 2.0 ** (31 - SUM_BITS)) * 2.0**bits).astype(np.int64)
-        made = divided(fine - logs, bits - 4) + 127
-        return [np.where(counts, np.clip(made, -128, 127), -128).astype(np.int8)]
+        logarithms = divided(fine - logs, bits - 4) + 127
+        return [np.where(counts, np.clip(logarithms, -128, 127), -128).astype(np.int8)]
     below = x - x.max(axis=-1, keepdims=True)
     total = np.add.accumulate(exponential(below), axis=-1)[..., -1:]  # one after the other
     return [below - np.log(total.astype(np.float64)).astype(np.float32)]
@@ -77,8 +77,8 @@ def mean(call: KernelCall) -> Made:
     if not call.whole():
         rows = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(-1, count)
         total = np.add.accumulate(rows, axis=1)[:, -1]
-        made = total / np.float32(count) if call.kind == "MEAN" else total
-        return [made.astype(np.float32).reshape(shape)]
+        result = total / np.float32(count) if call.kind == "MEAN" else total
+        return [result.astype(np.float32).reshape(shape)]
     sums = call.centred(0).sum(axis=axes)
     factor, shift = multiplier(call.type_of(0).scale / call.out.scale)
     if call.kind == "MEAN":
