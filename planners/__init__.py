@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from planners.core.units import format_bytes, parse_size
     from planners.core.version import __version__
     from planners.simulator.check import CheckReport
-    from planners.simulator.claimed import check
+    from planners.simulator.claims import check
     from planners.simulator.records.interval import Interval
     from planners.simulator.records.residency import Residency
     from planners.simulator.simulate import Trace
@@ -84,7 +84,7 @@ PLACES = {
     "audit": "planners.api",
     "blame": "planners.api",
     "budgets": "planners.study.budgets",
-    "check": "planners.simulator.claimed",
+    "check": "planners.simulator.claims",
     "even_budgets": "planners.study.sweep",
     "execute": "planners.api",
     "format_bytes": "planners.core.units",

@@ -18,7 +18,7 @@ from planners.core.registry import planner as find_planner
 from planners.core.weights import COUNTED, asked_weights
 from planners.simulator.bugs import bugs_explained
 from planners.simulator.check import require_valid
-from planners.simulator.spread import with_engines
+from planners.simulator.engine_assignment import with_engines
 from planners.study.budgets import resolve_budget
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.simulator.binding import OperatorBinding, what_binds
 from planners.simulator.records.interval_columns import HeldIntervals, columns_of_intervals
-from planners.simulator.records.stay_columns import ENDINGS, StayColumns, columns_of_stays
+from planners.simulator.records.residency_columns import ENDINGS, StayColumns, columns_of_stays
 from planners.simulator.simulate import traced
 
 MOST_BOUND = 10_000  # intervals of a program of which is told what binds its operators

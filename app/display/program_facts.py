@@ -10,8 +10,8 @@ import numpy as np
 import planners as sp
 from planners.core.loops import MOST_INSTRUCTIONS
 from planners.core.program import Program
+from planners.core.tables.build import table_of
 from planners.core.tables.distinct import distinct
-from planners.core.tables.making import table_of
 from planners.core.tables.table import (
     COMPUTE,
     ENDED,

@@ -12,7 +12,7 @@ import numpy as np
 
 import planners as sp
 from planners.core.tables.table import Numbers
-from planners.simulator.records.stay_columns import StayColumns
+from planners.simulator.records.residency_columns import StayColumns
 
 Residencies: TypeAlias = tuple[sp.Residency, ...]
 Key = TypeVar("Key")

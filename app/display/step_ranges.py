@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.display.displayed_plan import DisplayedPlan
-from planners.core.tables.making import table_of
+from planners.core.tables.build import table_of
 from planners.core.tables.table import LOAD, STORE
 from planners.simulator.records.interval_columns import columns_of_intervals
 

@@ -20,7 +20,7 @@ from planners.simulator.records.interval_columns import (
     IntervalColumns,
     columns_of_intervals,
 )
-from planners.simulator.records.stay_columns import HeldStays, StayColumns
+from planners.simulator.records.residency_columns import HeldStays, StayColumns
 
 TOTALS = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
 REPORT = (*TOTALS, "extent_bytes", "macs", "instructions", "occupancy")

@@ -20,7 +20,7 @@ from planners.core.element_types import Width
 from planners.core.files import is_page, plan_text_in
 from planners.core.graph import FORMAT as GRAPH
 from planners.core.plan import FORMAT as PLAN
-from planners.core.reading import parsed_json
+from planners.core.reading_limits import parsed_json
 
 OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"
 MOST_NAME = 60

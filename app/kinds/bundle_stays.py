@@ -14,7 +14,7 @@ from planners.core.program import Piece, Span, whole
 from planners.core.tables.boxes import boxes_of, merged
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
-from planners.simulator.records.stay_columns import ENDINGS, ORIGINS, StayColumns
+from planners.simulator.records.residency_columns import ENDINGS, ORIGINS, StayColumns
 
 
 def bundled_stays(

@@ -22,7 +22,7 @@ from app.kinds.bundle_times import bundled_intervals
 from app.model.packing import packed
 from planners.core.loops import MOST_INSTRUCTIONS
 from planners.core.progress import ProgressCallback
-from planners.core.tables.making import table_of
+from planners.core.tables.build import table_of
 from planners.simulator.records.interval_columns import columns_of_intervals
 from planners.simulator.residencies import Residencies
 from planners.simulator.simulate import traced

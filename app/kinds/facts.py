@@ -11,7 +11,7 @@ from app.display.displayed_plan import DisplayedPlan
 from app.display.names import path_of, shape_text, shortened, tensor_path
 from app.kinds.kind import Row, fact
 from app.model.units import seconds_text
-from planners.core.tables.making import table_of
+from planners.core.tables.build import table_of
 from planners.core.tables.table import LOAD, STORE
 from planners.core.units import format_bytes
 from planners.simulator.records.interval_columns import columns_of_intervals

@@ -15,7 +15,7 @@ from planners.core.colours import STAYS, stay_of
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
 from planners.core.units import format_bytes
-from planners.simulator.records.stay_columns import ENDINGS, ORIGINS
+from planners.simulator.records.residency_columns import ENDINGS, ORIGINS
 
 REFILLED = "parameters in turn"
 MANY = "too many to tell apart"

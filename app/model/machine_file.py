@@ -8,7 +8,7 @@ from typing import Any
 import planners as sp
 from app.model.machines import fields_text
 from planners.core.machine import Machine, changed_numbers, preset_name
-from planners.core.reading import parsed_toml
+from planners.core.reading_limits import parsed_toml
 
 MOST_BYTES = 64 * 2**10
 OTHER = (

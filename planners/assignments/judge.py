@@ -20,7 +20,7 @@ from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.weights import COUNTED
 from planners.simulator.check import replay
-from planners.simulator.claimed import check
+from planners.simulator.claims import check
 from planners.simulator.simulate import simulate
 
 BY_HAND = ("addresses", "order", "moves")

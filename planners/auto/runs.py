@@ -16,8 +16,8 @@ from planners.core.progress import ProgressCallback, now
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 from planners.simulator.check import require_valid
+from planners.simulator.engine_assignment import with_engines
 from planners.simulator.simulate import simulate
-from planners.simulator.spread import with_engines
 
 # ---- What the plans of a form are worth at best --------------------------------------------------
 

@@ -22,7 +22,7 @@ def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
     plan = sp.Plan.load(plan_file)
     report = sp.check(plan)
     # What a command has no need of is not loaded.
-    from planners.simulator.claimed import not_compared
+    from planners.simulator.claims import not_compared
 
     if plan.planner == OVERLAP or plan.details.pool:
         from planners.overlap.emit.saved import proven_layout

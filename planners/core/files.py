@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planners.core.errors import BadInput
-from planners.core.reading import most_unpacked, parsed_json
+from planners.core.reading_limits import most_unpacked, parsed_json
 
 # ---- Plans within HTML pages: a page that shows a plan carries its JSON, compressed --------------
 # The explorer writes such pages (`spillway export`); this module reads the plan back and runs

@@ -23,7 +23,7 @@ from planners.core.compute_maps import (
 )
 from planners.core.errors import BadInput, UnknownName
 from planners.core.files import read_bounded
-from planners.core.reading import parsed_json, parsed_toml
+from planners.core.reading_limits import parsed_json, parsed_toml
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

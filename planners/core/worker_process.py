@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
-from planners.core.reading import limit_worker
+from planners.core.reading_limits import limit_worker
 
 LENGTH = struct.Struct("<Q")
 ADDRESSES = 64 * 2**30

@@ -41,7 +41,7 @@ from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.subgraph import part_of, reordered
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
-from planners.simulator.spread import by_directions
+from planners.simulator.engine_assignment import by_directions
 
 SLICES = (16, 8, 32, 4)
 """A slice of parameters is the budget over one of these; and half of such a slice."""

@@ -13,8 +13,8 @@ from planners.core.graph import Graph
 from planners.core.loops import items_of, size_of
 from planners.core.program import Piece, Program
 from planners.core.tables.boxes import pieces_of
+from planners.core.tables.build import table_of
 from planners.core.tables.distinct import distinct
-from planners.core.tables.making import table_of
 from planners.core.tables.table import ENDED, LOAD, TARGET, WRITE, Numbers
 from planners.simulator.columns.operands import Operands
 

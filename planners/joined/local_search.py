@@ -18,7 +18,7 @@ from planners.constraints.language import Wish
 from planners.core.details.joined import JoinedStretch
 from planners.core.graph import Graph
 from planners.core.progress import now
-from planners.core.tables.making import table_of
+from planners.core.tables.build import table_of
 from planners.core.tables.table import COMPUTE
 from planners.joined.build import JoinedBuilder
 from planners.joined.evaluator import Judge, Judged

@@ -24,9 +24,9 @@ from planners.core.units import format_bytes
 from planners.core.weights import weights_of
 from planners.joined.evaluator import claimed
 from planners.simulator.check import require_valid
+from planners.simulator.engine_assignment import with_engines
 from planners.simulator.memories import onchip_bytes
 from planners.simulator.simulate import simulate
-from planners.simulator.spread import with_engines
 
 
 @dataclass(frozen=True, slots=True)

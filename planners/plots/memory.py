@@ -24,8 +24,8 @@ from planners.plots.style import (
     titled,
 )
 from planners.simulator.check import CheckReport
-from planners.simulator.claimed import check
-from planners.simulator.records.stay_columns import (
+from planners.simulator.claims import check
+from planners.simulator.records.residency_columns import (
     ENDINGS,
     ORIGINS,
     StayColumns,

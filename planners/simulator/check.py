@@ -22,11 +22,11 @@ from planners.core.program import AddressSpace, Box, Program
 from planners.core.progress import Progress, ProgressCallback
 from planners.core.units import format_bytes
 from planners.simulator.memories import check_levels, check_memories, onchip_bytes
-from planners.simulator.moved import moved_bytes
 from planners.simulator.records.replayed import Replayed, is_long
 from planners.simulator.records.residency import Residency
 from planners.simulator.residencies import Residencies
 from planners.simulator.symbolic import Replay
+from planners.simulator.traffic import moved_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _replay(
                 "are not replayed",
                 kind="length",
             )
-        from planners.simulator.begun import replay_from
+        from planners.simulator.locate_error import replay_from
 
         found = found or replay_from(graph, program, progress, machine).run()
     else:

@@ -20,12 +20,12 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
-from planners.simulator.records.made_once import MadeOnce
+from planners.simulator.records.lazy_rows import MadeOnce
 from planners.simulator.records.residency import Ending, Origin, Residency
 
 if TYPE_CHECKING:
     from planners.simulator.columns.replay import Columns
-    from planners.simulator.records.stay_columns import StayColumns
+    from planners.simulator.records.residency_columns import StayColumns
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Residencies(MadeOnce[Residency]):
     def columns(self) -> StayColumns:
         """The same as columns."""
         if self.replayed is None:
-            from planners.simulator.records.stay_columns import columns_of_stays
+            from planners.simulator.records.residency_columns import columns_of_stays
 
             return columns_of_stays(list(self.all))
         from planners.simulator.columns.residencies import stay_columns

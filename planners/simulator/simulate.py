@@ -14,14 +14,14 @@ from planners.core.plan import Plan
 from planners.core.times import GivenTimes
 from planners.core.units import format_bytes
 from planners.simulator.check import CheckReport, replay
+from planners.simulator.engine_assignment import on_another
 from planners.simulator.given_times import seconds_of
-from planners.simulator.moved import moved_bytes
 from planners.simulator.records.interval import Interval
 from planners.simulator.records.interval_columns import HeldIntervals, columns_of_intervals
-from planners.simulator.records.moved import joules
+from planners.simulator.records.traffic import joules
 from planners.simulator.residencies import Residencies
-from planners.simulator.spread import on_another
 from planners.simulator.timing import schedule
+from planners.simulator.traffic import moved_bytes
 
 
 @dataclass(frozen=True)

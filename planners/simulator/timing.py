@@ -30,8 +30,8 @@ from planners.core.program import (
     Store,
 )
 from planners.simulator.hazards import START, Event, Hazards
-from planners.simulator.moved import reading_sums
 from planners.simulator.records.interval import Cause, Interval, shares
+from planners.simulator.traffic import reading_sums
 
 
 def schedule(

@@ -23,8 +23,8 @@ from planners.core.backends import (
 )
 from planners.core.errors import BadInput
 from planners.core.machine import Engine, Machine, MemoryLevel, load_machine
+from planners.core.median_time import median_seconds
 from planners.core.progress import Clock, ProgressCallback
-from planners.core.timed import median_seconds
 
 COPY_BYTES = 256 * 2**20
 CACHE_BYTES = 256 * 2**10

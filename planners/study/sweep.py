@@ -27,7 +27,7 @@ from planners.core.registry import planner as find_planner
 from planners.core.units import parse_size
 from planners.core.watchdog import TimeUp, give_up_after
 from planners.core.weights import COUNTED, asked_weights, weights_of
-from planners.simulator.claimed import check
+from planners.simulator.claims import check
 from planners.simulator.simulate import traced
 from planners.study.budgets import assert_operators, plain_budget, resolve_budgets
 from planners.study.less_memory import aim_of, no_worse_in_more

@@ -16,9 +16,9 @@ from planners.allocation import (
     check_packing,
     cp_sat,
     load_lower_bound,
+    min_capacity,
     pack,
     portfolio,
-    tightest,
 )
 from planners.allocation.generate import cut_rectangle, network_like
 from planners.allocation.in_time_order import extent_of, in_time_order
@@ -280,7 +280,7 @@ def test_check_says_what_is_wrong(offsets: dict[str, int], why: str) -> None:
 
 def test_many_lifetimes_are_placed_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portfolio, "MOST_BLOCKS", 20)
-    monkeypatch.setattr(tightest, "MOST_BLOCKS", 20)
+    monkeypatch.setattr(min_capacity, "MOST_BLOCKS", 20)
     monkeypatch.setattr(skyline, "solve", None)  # A search would fail.
     full = cut_rectangle(60, seed=4)
     assert pack(full, 1 << 12).status == "unknown"

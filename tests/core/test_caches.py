@@ -14,7 +14,7 @@ import torch
 import planners as sp
 from planners.core.caches import IdentityCache
 from planners.core.program import Program
-from planners.core.tables.making import table_of
+from planners.core.tables.build import table_of
 from planners.simulator import check
 from planners.simulator.check import known_figures, replay, require_valid
 from planners.simulator.records import replayed as replays

@@ -11,8 +11,8 @@ from unittest.mock import patch
 import planners as sp
 from planners.core.program import Program
 from planners.simulator.check import replay
-from planners.simulator.moved import moved_bytes
 from planners.simulator.records import replayed
+from planners.simulator.traffic import moved_bytes
 from tests.replay import naive
 from tests.replay.needs import Refused
 

@@ -28,28 +28,28 @@ from planners.core.program import (
     Release,
     Repeat,
 )
-from planners.core.tables import making
+from planners.core.tables import build
 from planners.core.tables.boxes import merged, pieces_of, tiled
-from planners.core.tables.making import table_of
+from planners.core.tables.build import table_of
 from planners.core.tables.table import COMPUTE, PART, READ, Numbers
-from planners.simulator import begun
+from planners.simulator import locate_error
 from planners.simulator.account import account
-from planners.simulator.begun import replay_from
 from planners.simulator.check import CheckReport, replay, report_of
 from planners.simulator.columns import operands
 from planners.simulator.columns import replay as columns
 from planners.simulator.columns.needs import NeedsAsked
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import moved_by_columns, timed
-from planners.simulator.columns.unsure import Unsure
+from planners.simulator.columns.undecided import Unsure
+from planners.simulator.locate_error import replay_from
 from planners.simulator.memories import check_memories
-from planners.simulator.moved import moved_bytes
 from planners.simulator.records import replayed as replays
 from planners.simulator.records.interval_columns import columns_of_intervals
 from planners.simulator.records.replayed import Replayed
-from planners.simulator.records.stay_columns import columns_of_stays
+from planners.simulator.records.residency_columns import columns_of_stays
 from planners.simulator.symbolic import Replay
 from planners.simulator.timing import schedule
+from planners.simulator.traffic import moved_bytes
 from tests.cases import cases as as_many
 from tests.core.moved import MOVED
 from tests.random_graphs import random_graph
@@ -141,7 +141,7 @@ def test_what_is_wrong_is_told_as_instructions_tell_it(
     name: str, stretch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Begun in the middle, too: the error to its last field, or the report where all is right."""
-    monkeypatch.setattr(begun, "STRETCH", stretch)
+    monkeypatch.setattr(locate_error, "STRETCH", stretch)
     graph, program, machine = cases()[name]
     dice = random.Random(f"{name} {stretch}")
     for _ in range(FEW_CHANGES):
@@ -183,7 +183,7 @@ def test_columns_count_what_planners_count() -> None:
 def test_a_table_has_what_its_instructions_have(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "AT_ONCE", at_once)
+    monkeypatch.setattr(build, "AT_ONCE", at_once)
     for _, program, _ in cases().values():
         table = table_of(program)
         assert table is not None

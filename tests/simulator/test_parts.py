@@ -20,8 +20,8 @@ from planners.core.program_json import program_from_json, program_to_json
 from planners.executor.execute import execute
 from planners.simulator.account import account
 from planners.simulator.check import replay
-from planners.simulator.moved import energy
 from planners.simulator.timing import schedule
+from planners.simulator.traffic import energy
 from tests.cases import cases
 from tests.simulator.parted import PartedLayers
 from tests.simulator.programs import plan_of

@@ -23,9 +23,9 @@ from planners.core.program import (
 )
 from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator.hazards import START, Event, Hazards
-from planners.simulator.moved import energy
 from planners.simulator.records.interval import Interval
 from planners.simulator.timing import schedule
+from planners.simulator.traffic import energy
 from tests.random_graphs import random_graph
 from tests.simulator.programs import HOST, at, home
 

@@ -15,7 +15,7 @@ from planners.core.errors import BadInput
 from planners.core.plan import Plan
 from planners.core.progress import Clock
 from planners.core.units import format_bytes
-from planners.simulator.claimed import check
+from planners.simulator.claims import check
 
 AUDITED_ADDRESSES = "addresses"
 """What audits call the change of addresses alone."""

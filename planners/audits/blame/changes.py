@@ -16,8 +16,8 @@ from planners.core.progress import Clock
 from planners.core.registry import COSMA, OVERLAP, planner
 from planners.core.weights import COUNTED, LEFT_OUT, weights_of
 from planners.simulator.check import CheckReport
-from planners.simulator.claimed import check
-from planners.simulator.spread import with_engines
+from planners.simulator.claims import check
+from planners.simulator.engine_assignment import with_engines
 
 ADDRESSES, ORDER, TOGETHER = "other addresses", "another order", "outputs over dying inputs"
 AWAY, TYPE = "off chip between its uses", "one byte an element"

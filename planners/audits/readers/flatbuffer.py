@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planners.core.errors import BadInput
-from planners.core.reading import TABLE, NamedBytes
+from planners.core.reading_limits import TABLE, NamedBytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from planners.core.backends import CYCLES_PER_S, ArrayRates
 from planners.core.compute_maps import ComputeMap
 from planners.core.compute_seconds import map_cycles
 from planners.core.loop_nest import Extents
-from planners.core.timed import median_seconds
+from planners.core.median_time import median_seconds
 
 OUTPUT_LANES, INPUT_LANES = (1, 8, 16, 32, 64), (1, 8, 16, 32)
 RUNS = 9

@@ -19,7 +19,7 @@ from planners.backends.disk.weights import BLOCK
 from planners.core.backends import StorageRate
 from planners.core.errors import BadInput
 from planners.core.integers import rounded_up
-from planners.core.timed import median_seconds
+from planners.core.median_time import median_seconds
 
 CHUNK = 4 * 2**20
 """Bytes of a read: as fast as larger ones where it was tried, and soon over when a run stops."""

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from planners.backends.disk.layout import DiskLayout, Held
 from planners.core.errors import BadInput
 from planners.core.integers import rounded_up
-from planners.core.reading import parsed_json
+from planners.core.reading_limits import parsed_json
 
 BLOCK = 4096
 HEADER_LIMIT = 100_000_000

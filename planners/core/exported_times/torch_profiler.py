@@ -26,7 +26,7 @@ from planners.core.exported_times.request import (
     quantity,
 )
 from planners.core.graph import Graph, Operator
-from planners.core.reading import parsed_json
+from planners.core.reading_limits import parsed_json
 
 ON_DEVICES = ("kernel", "gpu_memcpy", "gpu_memset", "privateuse1_runtime", "privateuse1_driver")
 FREE = frozenset(

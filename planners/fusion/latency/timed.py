@@ -21,8 +21,8 @@ from planners.fusion.latency.ways import TimedWays
 from planners.fusion.partition.cost_model import Partition
 from planners.simulator.check import replay
 from planners.simulator.columns.timing import timed
+from planners.simulator.engine_assignment import by_directions
 from planners.simulator.residencies import Residencies
-from planners.simulator.spread import by_directions
 from planners.simulator.timing import schedule
 
 # ---- Groups at the two ends of the memory by turns

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from planners.core.errors import BadInput
-from planners.core.reading import most_unpacked, parsed_json
+from planners.core.reading_limits import most_unpacked, parsed_json
 from planners.importers.torch.size_expressions import Size, evaluated
 
 LARGEST_PROGRAM = 2**28

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from planners.core.element_types import TFLITE_TYPES
 from planners.core.errors import BadInput
-from planners.core.reading import TABLE, NamedBytes
+from planners.core.reading_limits import TABLE, NamedBytes
 
 IDENTIFIER, IDENTIFIER_AT = b"TFL3", 4
 LARGEST_FILE = 2**31 - 1

@@ -13,7 +13,7 @@ import numpy as np
 import tflite
 from numpy.typing import NDArray
 
-from planners.core.reading import require_room
+from planners.core.reading_limits import require_room
 from planners.importers.tflite.kernels.fixed_point import Integers
 
 MOST_ELEMENTS = 2**28

@@ -22,8 +22,8 @@ from planners.joined.segments import known_s
 from planners.joined.slow_memory.prefetch import AheadLoads, BankSpace
 from planners.joined.slow_memory.reload_cache import nearer
 from planners.simulator.account import account
-from planners.simulator.moved import moved_bytes
 from planners.simulator.simulate import simulate
+from planners.simulator.traffic import moved_bytes
 
 TIMED = 2.0
 """Times what it takes to judge a program: to time it twice and write it once, with others ahead."""

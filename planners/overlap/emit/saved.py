@@ -21,7 +21,7 @@ from planners.core.program import (
     Store,
 )
 from planners.overlap.emit.program import emit
-from planners.simulator.spread import with_engines
+from planners.simulator.engine_assignment import with_engines
 
 
 def layout_of(plan: Plan) -> PoolLayout:

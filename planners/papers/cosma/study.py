@@ -23,7 +23,7 @@ from planners.cosma.options import SCHEDULES
 from planners.papers.cosma.paper import HUMAN, LABELS, SEARCHED
 from planners.papers.memo import Memo
 from planners.papers.report import Row
-from planners.simulator.claimed import check
+from planners.simulator.claims import check
 from planners.study.budgets import Budgets, budgets
 from planners.study.sweep import even_budgets
 

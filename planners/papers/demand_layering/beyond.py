@@ -13,7 +13,7 @@ from planners.core.progress import Clock
 from planners.papers.demand_layering.fronts import preloaded_s
 from planners.papers.demand_layering.sections import section_graph
 from planners.papers.report import Row
-from planners.simulator.claimed import check
+from planners.simulator.claims import check
 from planners.streaming import plan
 from planners.streaming.model.layers import Layer, Unit, divided, units_of
 from planners.streaming.model.times import NAME, Xavier

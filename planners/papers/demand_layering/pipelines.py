@@ -30,8 +30,8 @@ from planners.core.program import Load, Program
 from planners.papers.demand_layering.paper import PIPELINES, TABLE_2
 from planners.papers.demand_layering.sections import section_graph
 from planners.papers.report import Row
-from planners.simulator.claimed import check
-from planners.simulator.moved import energy
+from planners.simulator.claims import check
+from planners.simulator.traffic import energy
 from planners.streaming import plan
 from planners.streaming.model.layers import units_of
 from planners.streaming.model.times import NAME, Xavier

@@ -34,7 +34,7 @@ from planners.overlap.search.chain import ChainWay, turned
 from planners.overlap.search.front import FrontPoint
 from planners.papers.report import Row
 from planners.papers.vmcu.paper import TABLE_3
-from planners.simulator.claimed import check
+from planners.simulator.claims import check
 
 
 def ways(graph: Graph) -> dict[str, ChainWay]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from planners.core.tables.table import COMPUTE, Numbers
 from planners.simulator.columns.operands import Operands, Spans
-from planners.simulator.columns.stays import FOREVER, PHASES, Stays
-from planners.simulator.columns.unsure import require
+from planners.simulator.columns.pairing import FOREVER, PHASES, Stays
+from planners.simulator.columns.undecided import require
 
 BLOCK = 4096
 """Spans that are placed at once: many meet few cells, as groups lay out the memory anew."""

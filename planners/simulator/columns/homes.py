@@ -9,7 +9,7 @@ from planners.core.program import whole
 from planners.core.tables.boxes import boxes_of, merged
 from planners.core.tables.table import READ, SOURCE, TARGET, Numbers
 from planners.simulator.columns.operands import Operands
-from planners.simulator.columns.unsure import Unsure, require
+from planners.simulator.columns.undecided import Unsure, require
 
 
 class Homes:

@@ -11,7 +11,7 @@ import numpy as np
 from planners.core.graph import Graph
 from planners.core.program import Memory, Program
 from planners.core.tables.table import NOWHERE, PART, Flags, Numbers, Table
-from planners.simulator.columns.unsure import require
+from planners.simulator.columns.undecided import require
 
 MOST_ELEMENTS = 1 << 31
 UNBOUNDED = 1 << 62

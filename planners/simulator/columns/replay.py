@@ -20,8 +20,8 @@ from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import AddressSpace, Compute, Load, Piece, Program, Region, Store
 from planners.core.tables.boxes import boxes_of, merged, tiled
+from planners.core.tables.build import table_of
 from planners.core.tables.distinct import distinct
-from planners.core.tables.making import table_of
 from planners.core.tables.table import (
     COMPUTE,
     LOAD,
@@ -35,8 +35,8 @@ from planners.simulator.columns.addresses import Owners, extent, occupancy, plac
 from planners.simulator.columns.homes import Homes
 from planners.simulator.columns.needs import NeedsAsked
 from planners.simulator.columns.operands import Operands
-from planners.simulator.columns.stays import Pairing, Stays
-from planners.simulator.columns.unsure import Unsure, require
+from planners.simulator.columns.pairing import Pairing, Stays
+from planners.simulator.columns.undecided import Unsure, require
 from planners.simulator.records.engines import Engines
 from planners.simulator.records.replayed import Counted, Replayed, is_long
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from planners.core.tables.table import SOURCE, STORE, WRITE
+from planners.simulator.columns.pairing import FOREVER, PHASES
 from planners.simulator.columns.replay import Columns
-from planners.simulator.columns.stays import FOREVER, PHASES
-from planners.simulator.records.stay_columns import ENDINGS, ORIGINS, StayColumns
+from planners.simulator.records.residency_columns import ENDINGS, ORIGINS, StayColumns
 
 
 def stay_columns(columns: Columns) -> StayColumns:

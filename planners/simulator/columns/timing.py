@@ -28,18 +28,18 @@ from planners.core.tables.table import (
 )
 from planners.simulator.columns.parts import compute_of, computed_parts
 from planners.simulator.columns.replay import Columns
-from planners.simulator.columns.unsure import Unsure, require
+from planners.simulator.columns.undecided import Unsure, require
 from planners.simulator.columns.waits import Waits
 from planners.simulator.records.interval import Interval, shares
 from planners.simulator.records.interval_columns import CAUSES, IntervalColumns, Seconds
-from planners.simulator.records.moved import MovedBytes
+from planners.simulator.records.traffic import MovedBytes
 
 _last = IdentityCache[IntervalColumns]()
 _SECONDS = ("start_s", "stop_s", "stall_s")
 
 
 def moved_by_columns(columns: Columns, machine: Machine) -> MovedBytes:
-    """The bytes of `planners.simulator.moved.moved_bytes`."""
+    """The bytes of `planners.simulator.traffic.moved_bytes`."""
     operands, table = columns.operands, columns.operands.table
     adds = columns.stays.adds & columns.pairing.summed
     moved = (table.role != PART) & (table.role != ENDED)

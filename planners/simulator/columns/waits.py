@@ -26,7 +26,7 @@ from planners.core.tables.table import (
     Numbers,
 )
 from planners.simulator.columns.replay import Columns
-from planners.simulator.columns.unsure import require
+from planners.simulator.columns.undecided import require
 
 AT_ONCE = 1 << 20
 """Pairs of boxes that are compared at a time."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from planners.core.tables.table import Numbers, Small
 from planners.simulator.records.interval import Cause, Interval
-from planners.simulator.records.made_once import HeldInColumns
+from planners.simulator.records.lazy_rows import HeldInColumns
 
 Seconds: TypeAlias = NDArray[np.float64]
 CAUSES: tuple[Cause, ...] = (

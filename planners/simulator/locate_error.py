@@ -14,11 +14,11 @@ from planners.core.machine import Machine
 from planners.core.program import AddressSpace, Box, Operand, Program, Region
 from planners.core.progress import ProgressCallback
 from planners.core.tables.boxes import pieces_of
-from planners.core.tables.making import table_of
+from planners.core.tables.build import table_of
 from planners.core.tables.table import TARGET, WRITE, Table
+from planners.simulator.columns.pairing import FOREVER
 from planners.simulator.columns.replay import Columns, ColumnsReplay
-from planners.simulator.columns.stays import FOREVER
-from planners.simulator.columns.unsure import Unsure
+from planners.simulator.columns.undecided import Unsure
 from planners.simulator.records.replayed import Replayed
 from planners.simulator.state import Unfinished
 from planners.simulator.symbolic import Replay

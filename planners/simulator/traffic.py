@@ -20,7 +20,7 @@ from planners.core.program import (
     Release,
     Store,
 )
-from planners.simulator.records.moved import MovedBytes, joules
+from planners.simulator.records.traffic import MovedBytes, joules
 
 # ---- Sums made in parts: a part after the first reads what it adds to ----------------------------
 

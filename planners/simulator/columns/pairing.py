@@ -18,7 +18,7 @@ from planners.core.tables.table import (
     Numbers,
 )
 from planners.simulator.columns.operands import Operands
-from planners.simulator.columns.unsure import require
+from planners.simulator.columns.undecided import require
 
 PHASES = 4
 """Times within an instruction: what it reads, what it ends, what it places, what is complete."""

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.core import reading
-from planners.core.reading import (
+from planners.core import reading_limits
+from planners.core.reading_limits import (
     NAME,
     NamedBytes,
     json_bytes,
@@ -82,7 +82,7 @@ def test_the_limit_is_raised_and_lowered_by_a_variable(monkeypatch: pytest.Monke
 def test_a_worker_reads_no_more_than_half_of_what_it_may_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "_worker_bytes", 0)
+    monkeypatch.setattr(reading_limits, "_worker_bytes", 0)
     limit_worker(2**29)
     assert most_bytes() == 2**28
     monkeypatch.setenv(NAME, "8 GiB")
