@@ -63,7 +63,7 @@ def pressure(shown: DisplayedPlan, stay: sp.Residency) -> Pressure | None:
         return None
     memory, budget = stay.memory, shown.plan.budget_bytes
     fullest = max(missed, key=lambda s: shown.report.occupancy[s])
-    stays, (left, right) = shown.stay_columns, shown.sides
+    stays, (left, right) = shown.residency_columns, shown.sides
     same = stays.memory == stays.memories.index(memory)
     there = np.flatnonzero(same & (left < missed.stop) & (missed.start < right))
     at_fullest = there[(left[there] <= fullest) & (fullest < right[there])]

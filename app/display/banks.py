@@ -29,7 +29,7 @@ def several(shown: DisplayedPlan) -> bool:
 
 def banks_of(shown: DisplayedPlan) -> tuple[BankUse, ...]:
     """The memories that a plan's tensors may lie in, the fastest first."""
-    machine, stays = shown.plan.machine, shown.stay_columns
+    machine, stays = shown.plan.machine, shown.residency_columns
     extent = dict.fromkeys(stays.memories, 0)
     memory = np.repeat(stays.memory, np.diff(stays.first))
     for number, name in enumerate(stays.memories):
@@ -52,7 +52,7 @@ def regions_of(shown: DisplayedPlan) -> tuple[ShownRegion, ...]:
 
 def held_in(shown: DisplayedPlan, memory: str) -> Sequence[int]:
     """The bytes that a memory holds at each step; of a plan for one memory, all on chip."""
-    stays = shown.stay_columns
+    stays = shown.residency_columns
     if not several(shown) or memory not in stays.memories:
         return shown.report.occupancy
     own = stays.at(np.flatnonzero(stays.memory == stays.memories.index(memory)))

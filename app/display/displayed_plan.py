@@ -28,7 +28,11 @@ from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.simulator.binding import OperatorBinding, what_binds
 from planners.simulator.records.interval_columns import HeldIntervals, columns_of_intervals
-from planners.simulator.records.residency_columns import ENDINGS, StayColumns, columns_of_stays
+from planners.simulator.records.residency_columns import (
+    ENDINGS,
+    ResidencyColumns,
+    columns_of_residencies,
+)
 from planners.simulator.simulate import traced
 
 MOST_BOUND = 10_000  # intervals of a program of which is told what binds its operators
@@ -181,12 +185,12 @@ class DisplayedPlan:
     @cached_property
     def stays(self) -> Mapping[str, tuple[sp.Residency, ...]]:
         """The stays of each tensor on chip."""
-        return by_tensor(self.stay_columns)
+        return by_tensor(self.residency_columns)
 
     @cached_property
     def ended(self) -> Mapping[int, tuple[sp.Residency, ...]]:
         """The stays that an instruction ended, by its step."""
-        return by_last_step(self.stay_columns, self.steps)
+        return by_last_step(self.residency_columns, self.steps)
 
     def first_step(self, operator: str) -> int | None:
         """The first step that runs an operator."""
@@ -248,14 +252,14 @@ class DisplayedPlan:
         return next((g for g in self.groups if g.name == name), None)
 
     @cached_property
-    def stay_columns(self) -> StayColumns:
+    def residency_columns(self) -> ResidencyColumns:
         """The residencies as columns."""
-        return columns_of_stays(self.report.residencies)
+        return columns_of_residencies(self.report.residencies)
 
     @cached_property
     def memories(self) -> tuple[str, ...]:
         """On-chip memories in which something resides, the machine's own first."""
-        stays = self.stay_columns
+        stays = self.residency_columns
         names = [stays.memories[at] for at in dict.fromkeys(stays.memory.tolist())]
         own = self.plan.machine.onchip
         return tuple(sorted(names, key=lambda name: name != own)) or (own,)
@@ -277,7 +281,7 @@ class DisplayedPlan:
     @property
     def opening_step(self) -> int:
         """Where the cursor starts: the first spill, because that matters most, or else the peak."""
-        stays = self.stay_columns
+        stays = self.residency_columns
         leaving = stays.stop_step[stays.ending == ENDINGS.index("spill")]
         return int(leaving.min()) - 1 if len(leaving) else self.report.peak_step
 
@@ -311,7 +315,7 @@ class DisplayedPlan:
     @cached_property
     def sides(self) -> tuple[Any, Any]:
         """The first step of each stay, and the one after its last."""
-        stays, computes = self.stay_columns, np.array(self.computes, np.int64).reshape(-1, 2)
+        stays, computes = self.residency_columns, np.array(self.computes, np.int64).reshape(-1, 2)
         start, stop, ended = stays.start_step, stays.stop_step, stays.stop_instruction
         left = start + (stays.start_instruction > computes[start, 1])
         right = stop - ((ended >= 0) & (ended < computes[stop - 1, 0]))

@@ -12,7 +12,7 @@ import numpy as np
 
 import planners as sp
 from planners.core.tables.table import Numbers
-from planners.simulator.records.residency_columns import StayColumns
+from planners.simulator.records.residency_columns import ResidencyColumns
 
 Residencies: TypeAlias = tuple[sp.Residency, ...]
 Key = TypeVar("Key")
@@ -22,7 +22,7 @@ class ResidenciesBy(Mapping[Key, Residencies]):
     """Residencies in program order, by a key of each: row `k` has the key `keys[number[k]]`, and
     none where `number[k]` is -1."""
 
-    def __init__(self, columns: StayColumns, keys: Sequence[Key], number: Numbers) -> None:
+    def __init__(self, columns: ResidencyColumns, keys: Sequence[Key], number: Numbers) -> None:
         self._columns = columns
         self._order = np.argsort(number, kind="stable")
         present, first = np.unique(number[self._order], return_index=True)
@@ -44,12 +44,12 @@ class ResidenciesBy(Mapping[Key, Residencies]):
         return len(self._rows)
 
 
-def by_tensor(columns: StayColumns) -> ResidenciesBy[str]:
+def by_tensor(columns: ResidencyColumns) -> ResidenciesBy[str]:
     """The residencies of each tensor."""
     return ResidenciesBy(columns, columns.tensors, columns.tensor)
 
 
-def by_last_step(columns: StayColumns, steps: int) -> ResidenciesBy[int]:
+def by_last_step(columns: ResidencyColumns, steps: int) -> ResidenciesBy[int]:
     """The residencies that an instruction ended, by its step."""
     ended = np.where(columns.stop_instruction >= 0, columns.stop_step - 1, -1)
     return ResidenciesBy(columns, range(steps), ended)

@@ -20,7 +20,7 @@ from planners.simulator.records.interval_columns import (
     IntervalColumns,
     columns_of_intervals,
 )
-from planners.simulator.records.residency_columns import HeldStays, StayColumns
+from planners.simulator.records.residency_columns import ResidencyColumns, ResidencyRows
 
 TOTALS = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
 REPORT = (*TOTALS, "extent_bytes", "macs", "instructions", "occupancy")
@@ -33,7 +33,7 @@ def to_wire(shown: DisplayedPlan) -> dict[str, Any]:
     data: dict[str, Any] = {
         "packed": shown.packed,
         "report": {name: getattr(shown.report, name) for name in REPORT},
-        "stays": columns_text(shown.stay_columns),
+        "stays": columns_text(shown.residency_columns),
         "trace": {name: getattr(shown.trace, name) for name in TRACE},
         "intervals": columns_text(columns_of_intervals(shown.trace.intervals)),
     }
@@ -45,7 +45,7 @@ def from_wire(data: Mapping[str, Any]) -> DisplayedPlan:
     drawn = data["drawn"] if "drawn" in data else json.loads(unpacked(data["packed"]))
     report, trace = dict(data["report"]), dict(data["trace"])
     report["occupancy"] = tuple(report["occupancy"])
-    report["residencies"] = HeldStays(columns_read(StayColumns, data["stays"]))
+    report["residencies"] = ResidencyRows(columns_read(ResidencyColumns, data["stays"]))
     trace["intervals"] = HeldIntervals(columns_read(IntervalColumns, data["intervals"]))
     plan = sp.Plan.from_json(drawn)
     return DisplayedPlan(plan, sp.CheckReport(**report), sp.Trace(**trace), data["packed"])

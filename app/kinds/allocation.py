@@ -36,7 +36,7 @@ class AllocationKind(WholeKind):
         return shown.plan.budget_bytes, "highest address"
 
     def largest(self, shown: DisplayedPlan) -> list[Row]:
-        stays = shown.stay_columns
+        stays = shown.residency_columns
         names = (stays.tensors[at] for at in stays.tensor.tolist())
         sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))
         return largest_tensors(shown, sizes, "in all", "largest first")

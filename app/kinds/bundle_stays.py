@@ -14,11 +14,11 @@ from planners.core.program import Piece, Span, whole
 from planners.core.tables.boxes import boxes_of, merged
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
-from planners.simulator.records.residency_columns import ENDINGS, ORIGINS, StayColumns
+from planners.simulator.records.residency_columns import ENDINGS, ORIGINS, ResidencyColumns
 
 
 def bundled_stays(
-    shown: DisplayedPlan, stays: StayColumns, bounds: Numbers, firsts: Sequence[int]
+    shown: DisplayedPlan, stays: ResidencyColumns, bounds: Numbers, firsts: Sequence[int]
 ) -> Iterator[sp.Residency]:
     """Workspaces during their run, then pixels of tensors that come and go together.
 
@@ -57,7 +57,7 @@ def _stay(
     )
 
 
-def _columns(stays: StayColumns, rows: Numbers, bounds: Numbers) -> tuple[Numbers, Numbers]:
+def _columns(stays: ResidencyColumns, rows: Numbers, bounds: Numbers) -> tuple[Numbers, Numbers]:
     """The steps `[first, stop)` at whose fullest moments each stay is there."""
     count = int(bounds[-1])
     stops = np.where(stays.stop_instruction >= 0, stays.stop_instruction, count)
@@ -80,7 +80,7 @@ class _Members:
     row: Numbers
 
 
-def _grouped(stays: StayColumns, rows: Numbers, first: Numbers, stop: Numbers) -> _Members:
+def _grouped(stays: ResidencyColumns, rows: Numbers, first: Numbers, stop: Numbers) -> _Members:
     """Stays of one tensor that come, go, begin and end alike."""
     there = first < stop
     seen = set(np.unique(stays.tensor[rows[there]]).tolist())
@@ -109,7 +109,7 @@ def _by_first(which: Numbers) -> Numbers:
 
 
 def _unseen(
-    stays: StayColumns, late: Sequence[int], rows: Numbers, first: Numbers, stop: Numbers
+    stays: ResidencyColumns, late: Sequence[int], rows: Numbers, first: Numbers, stop: Numbers
 ) -> Iterator[tuple[int, int]]:
     """Stays of tensors that are absent at every step's fullest moment, such as of a single pixel.
 
@@ -127,7 +127,7 @@ def _unseen(
                 break
 
 
-def _spans(stays: StayColumns, rows: Iterable[int]) -> list[tuple[int, int]]:
+def _spans(stays: ResidencyColumns, rows: Iterable[int]) -> list[tuple[int, int]]:
     at = [k for row in rows for k in range(int(stays.first[row]), int(stays.first[row + 1]))]
     return list(zip(stays.span_start[at].tolist(), stays.span_stop[at].tolist(), strict=True))
 
@@ -137,7 +137,7 @@ def _meet(some: Iterable[tuple[int, int]], others: Sequence[tuple[int, int]]) ->
 
 
 def _together(
-    stays: StayColumns, members: _Members, memory: str, firsts: Sequence[int]
+    stays: ResidencyColumns, members: _Members, memory: str, firsts: Sequence[int]
 ) -> Iterator[sp.Residency]:
     """A residency for each group: the box around its pieces, and all of their bytes."""
     row, begins = members.row, members.begins[:-1]

@@ -60,7 +60,7 @@ def bundled(shown: DisplayedPlan) -> DisplayedPlan:
     )
     firsts = [0, *np.searchsorted(_steps(drawn), np.arange(1, drawn.steps + 1)).tolist()]
     bounds = np.searchsorted(table.step, np.arange(drawn.steps + 1))
-    stays = tuple(bundled_stays(drawn, shown.stay_columns, bounds, firsts))
+    stays = tuple(bundled_stays(drawn, shown.residency_columns, bounds, firsts))
     times = tuple(bundled_intervals(columns_of_intervals(shown.trace.intervals), place))
     return replace(
         drawn,

@@ -29,7 +29,7 @@ class MapRows:
 
     def __init__(self, shown: DisplayedPlan, memory: str) -> None:
         self.shown = shown
-        every = shown.stay_columns
+        every = shown.residency_columns
         number = every.memories.index(memory) if memory in every.memories else -1
         self._stays = np.flatnonzero(every.memory == number)
         self._columns = every.at(self._stays)

@@ -28,8 +28,8 @@ from planners.simulator.claims import check
 from planners.simulator.records.residency_columns import (
     ENDINGS,
     ORIGINS,
-    StayColumns,
-    columns_of_stays,
+    ResidencyColumns,
+    columns_of_residencies,
 )
 from planners.simulator.residencies import Residencies
 
@@ -111,12 +111,12 @@ def _held_in(plan: Plan, report: CheckReport, name: str) -> tuple[int, ...]:
     return tuple(_stays_in(report, name).held(len(plan.program.steps)).tolist())
 
 
-def _stays_in(report: CheckReport, name: str) -> StayColumns:
+def _stays_in(report: CheckReport, name: str) -> ResidencyColumns:
     residencies = report.residencies
     stays = (
         residencies.columns
         if isinstance(residencies, Residencies)
-        else columns_of_stays(residencies)
+        else columns_of_residencies(residencies)
     )
     if name not in stays.memories:
         raise BadInput(f"nothing lies in {name!r:.60}: there are {', '.join(stays.memories)}")

@@ -18,7 +18,7 @@ from planners.core.tables.build import table_of
 from planners.core.tables.table import TARGET, WRITE, Table
 from planners.simulator.columns.pairing import FOREVER
 from planners.simulator.columns.replay import Columns, ColumnsReplay
-from planners.simulator.columns.undecided import Unsure
+from planners.simulator.columns.undecided import Undecided
 from planners.simulator.records.replayed import Replayed
 from planners.simulator.state import Unfinished
 from planners.simulator.symbolic import Replay
@@ -54,7 +54,7 @@ def _longest(
             begun = table.until(at)
             found = ColumnsReplay(graph, program, begun, machine, begun=True).run()
             right = at
-        except Unsure as error:
+        except Undecided as error:
             hint = error.at
             wrong = at if hint is None else min(at, hint + 1)
         if hint is not None and hint > right:

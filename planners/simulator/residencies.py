@@ -20,12 +20,12 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
-from planners.simulator.records.lazy_rows import MadeOnce
+from planners.simulator.records.lazy_rows import LazyRows
 from planners.simulator.records.residency import Ending, Origin, Residency
 
 if TYPE_CHECKING:
     from planners.simulator.columns.replay import Columns
-    from planners.simulator.records.residency_columns import StayColumns
+    from planners.simulator.records.residency_columns import ResidencyColumns
 
 
 @dataclass(slots=True)
@@ -42,22 +42,22 @@ class Stay:
     stop_instruction: int = -1
 
 
-class Residencies(MadeOnce[Residency]):
+class Residencies(LazyRows[Residency]):
     """The residencies of a valid program in program order, found when they are first asked for."""
 
     def __init__(self, graph: Graph, program: Program, replayed: Columns | None = None) -> None:
         self._graph, self._program, self.replayed = graph, program, replayed
 
     @cached_property
-    def columns(self) -> StayColumns:
+    def columns(self) -> ResidencyColumns:
         """The same as columns."""
         if self.replayed is None:
-            from planners.simulator.records.residency_columns import columns_of_stays
+            from planners.simulator.records.residency_columns import columns_of_residencies
 
-            return columns_of_stays(list(self.all))
-        from planners.simulator.columns.residencies import stay_columns
+            return columns_of_residencies(list(self.all))
+        from planners.simulator.columns.residencies import residency_columns
 
-        return stay_columns(self.replayed)
+        return residency_columns(self.replayed)
 
     def _make(self) -> tuple[Residency, ...]:
         if self.replayed is not None:

@@ -40,13 +40,13 @@ from planners.simulator.columns import replay as columns
 from planners.simulator.columns.needs import NeedsAsked
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import moved_by_columns, timed
-from planners.simulator.columns.undecided import Unsure
+from planners.simulator.columns.undecided import Undecided
 from planners.simulator.locate_error import replay_from
 from planners.simulator.memories import check_memories
 from planners.simulator.records import replayed as replays
 from planners.simulator.records.interval_columns import columns_of_intervals
 from planners.simulator.records.replayed import Replayed
-from planners.simulator.records.residency_columns import columns_of_stays
+from planners.simulator.records.residency_columns import columns_of_residencies
 from planners.simulator.symbolic import Replay
 from planners.simulator.timing import schedule
 from planners.simulator.traffic import moved_bytes
@@ -94,7 +94,7 @@ def test_a_valid_program_is_known_to_be(name: str) -> None:
     expected = by_instructions((graph, flat(program), machine))
     assert report == expected
     assert tuple(report.residencies) == tuple(expected.residencies)
-    kept = columns_of_stays(tuple(report.residencies))
+    kept = columns_of_residencies(tuple(report.residencies))
     assert kept.residencies() == tuple(report.residencies)
 
 
@@ -352,7 +352,7 @@ def test_what_instructions_need_is_covered_by_their_own_reads_or_not(
         if all(covered(*need) for need in needs):
             covers.check()
         else:
-            with pytest.raises(Unsure):
+            with pytest.raises(Undecided):
                 covers.check()
 
 
@@ -372,7 +372,7 @@ def test_stays_hold_what_instructions_say_one_by_one(seed: int) -> None:
     """By definition: the most of what was there when a step began, and after each instruction."""
     plan = sp.plan(random_graph(seed, 8), "cosma", "MR", schedule="joint", time_limit=600)
     report, steps = sp.check(plan), len(plan.program.steps)
-    stays = columns_of_stays(list(report.residencies))
+    stays = columns_of_residencies(list(report.residencies))
     most, there = [0] * steps, 0
     by_step = groupby(enumerate(plan.program.instructions), key=lambda each: each[1].step)
     for step, items in by_step:

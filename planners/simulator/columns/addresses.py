@@ -26,7 +26,7 @@ class Owners(NamedTuple):
 def placed(operands: Operands, stays: Stays) -> Owners:
     """The spans of all stays in order of placing, and whose bytes they take.
 
-    Raises `Unsure` where one takes bytes of a stay that has not ended.
+    Raises `Undecided` where one takes bytes of a stay that has not ended.
     """
     own = operands.own_bytes[stays.place]
     settles = np.flatnonzero(stays.wide != own)

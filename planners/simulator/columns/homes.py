@@ -9,7 +9,7 @@ from planners.core.program import whole
 from planners.core.tables.boxes import boxes_of, merged
 from planners.core.tables.table import READ, SOURCE, TARGET, Numbers
 from planners.simulator.columns.operands import Operands
-from planners.simulator.columns.undecided import Unsure, require
+from planners.simulator.columns.undecided import Undecided, require
 
 
 class Homes:
@@ -20,7 +20,7 @@ class Homes:
         self.names = [memory.name for memory in operands.program.memories]
 
     def check(self, *, begun: bool = False) -> None:
-        """Raise `Unsure` where something is read that is not there, or, but where only the
+        """Raise `Undecided` where something is read that is not there, or, but where only the
         beginning of a program is there, an output is not there."""
         table, operands = self.table, self.operands
         home = np.flatnonzero(operands.at_home)
@@ -45,7 +45,7 @@ class Homes:
             require(program.home(graph.tensors[name]) == program.homes["output"])
 
     def require_whole(self, tensor: str, rows: Numbers) -> None:
-        """Raise `Unsure` unless the boxes of these rows are all of a tensor."""
+        """Raise `Undecided` unless the boxes of these rows are all of a tensor."""
         table, all_of = self.table, whole(self.operands.graph.tensors[tensor]).box
         require(len(rows))
         _, start, stop = merged(np.zeros_like(rows), table.start[rows], table.stop[rows])
@@ -85,5 +85,5 @@ class Homes:
             if piece not in known:
                 (box,) = boxes_of(table.start[row : row + 1], table.stop[row : row + 1], rank)
                 if uncovered(box, cover):
-                    raise Unsure(int(table.instruction[row]))
+                    raise Undecided(int(table.instruction[row]))
                 known.add(piece)

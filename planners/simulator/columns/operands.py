@@ -45,7 +45,7 @@ class Operands:
         return shapes
 
     def check_boxes(self) -> None:
-        """Raise `Unsure` where a box is none of its tensor."""
+        """Raise `Undecided` where a box is none of its tensor."""
         table, tensors = self.table, self.graph.tensors
         require(set(table.tensors) <= set(tensors))
         require(sum(tensors[name].elements for name in table.tensors) < MOST_ELEMENTS)
@@ -157,7 +157,7 @@ class Operands:
         return np.where(turns, offset % np.maximum(self.sizes[self.memory], 1), offset)
 
     def spans(self, rows: Numbers, size: Numbers) -> Spans:
-        """The bytes of rows that have an address, in the roots. Raises `Unsure` out of range."""
+        """The bytes of rows that have an address, in the roots. Raises `Undecided` out of range."""
         memory, start = self.memory[rows], self.table.offset[rows]
         row, at = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         instruction = self.table.instruction[rows]

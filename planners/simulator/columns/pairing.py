@@ -47,7 +47,7 @@ class Stays:
 
 
 class Pairing:
-    """Pairs placings, uses and releases. Raises `Unsure` where they do not pair.
+    """Pairs placings, uses and releases. Raises `Undecided` where they do not pair.
 
     `begun`: only the beginning of a program is there, and parts of pieces may still be to come.
     """

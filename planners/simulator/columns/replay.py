@@ -36,7 +36,7 @@ from planners.simulator.columns.homes import Homes
 from planners.simulator.columns.needs import NeedsAsked
 from planners.simulator.columns.operands import Operands
 from planners.simulator.columns.pairing import Pairing, Stays
-from planners.simulator.columns.undecided import Unsure, require
+from planners.simulator.columns.undecided import Undecided, require
 from planners.simulator.records.engines import Engines
 from planners.simulator.records.replayed import Counted, Replayed, is_long
 
@@ -61,7 +61,7 @@ def replayed(graph: Graph, program: Program, machine: Machine | None) -> Replaye
         return None
     try:
         return ColumnsReplay(graph, program, table, machine).run()
-    except Unsure:
+    except Undecided:
         return None
 
 
@@ -72,7 +72,7 @@ def counted(graph: Graph, program: Program) -> Counted | None:
         return None
     try:
         return ColumnsReplay(graph, program, table, None).count()
-    except Unsure:
+    except Undecided:
         return None
 
 
@@ -108,7 +108,7 @@ class ColumnsReplay:
         )
 
     def run(self) -> Replayed:
-        """All that it does. Raises `Unsure`."""
+        """All that it does. Raises `Undecided`."""
         table, operands = self.table, self.operands
         require(len(table))
         numbers = np.arange(len(table))
@@ -183,7 +183,7 @@ class ColumnsReplay:
             source, target = (Region(names[memory], None, 0) for memory in (one, other))
             item = make(0, Piece("", ()), source, target, table.engines[engine])
             if engines.fault(item):
-                raise Unsure(int(moves[which == number].min()))
+                raise Undecided(int(moves[which == number].min()))
         for engine in np.unique(table.engine[table.kind == COMPUTE]).tolist():
             require(not engines.fault(Compute(0, "", (), (), 0, engine=table.engines[engine])))
 
@@ -201,7 +201,7 @@ class ColumnsReplay:
                 names = op.outputs if role == WRITE else (*op.inputs, *op.parameters)
                 if table.tensors[tensor] not in names:
                     odd = (operator == number) & (table.tensor[rows] == tensor)
-                    raise Unsure(int(table.instruction[rows[odd]].min()))
+                    raise Undecided(int(table.instruction[rows[odd]].min()))
 
     def _operator(self, number: int) -> Operator:
         return self.graph.operators[self.graph.index[self.table.operators[number]]]
@@ -294,7 +294,7 @@ class _Covers:
             self.asked[tensor].append((instruction[some], start[some], stop[some]))
 
     def check(self) -> None:
-        """Raise `Unsure` where a need is not covered."""
+        """Raise `Undecided` where a need is not covered."""
         for tensor, asked in self.asked.items():
             instruction, start, stop = (
                 np.concatenate(column) for column in zip(*asked, strict=True)
@@ -345,4 +345,4 @@ class _Covers:
             at = left[odd : odd + 1]
             (box,) = boxes_of(start[at], stop[at], rank)
             if uncovered(box, boxes):
-                raise Unsure(int(instruction[left[odd]]))
+                raise Undecided(int(instruction[left[odd]]))

@@ -7,10 +7,10 @@ import numpy as np
 from planners.core.tables.table import SOURCE, STORE, WRITE
 from planners.simulator.columns.pairing import FOREVER, PHASES
 from planners.simulator.columns.replay import Columns
-from planners.simulator.records.residency_columns import ENDINGS, ORIGINS, StayColumns
+from planners.simulator.records.residency_columns import ENDINGS, ORIGINS, ResidencyColumns
 
 
-def stay_columns(columns: Columns) -> StayColumns:
+def residency_columns(columns: Columns) -> ResidencyColumns:
     """Every residency in program order, each with why it began and why it ended."""
     operands, stays = columns.operands, columns.stays
     graph, program = operands.graph, operands.program
@@ -34,7 +34,7 @@ def stay_columns(columns: Columns) -> StayColumns:
     again = np.where(
         stored & ~outputs[table.tensor[place]], ENDINGS.index("spill"), ENDINGS.index("drop")
     )
-    return StayColumns(
+    return ResidencyColumns(
         tensors=table.tensors,
         ranks=tuple(len(graph.tensors[name].shape) for name in table.tensors),
         memories=tuple(memory.name for memory in program.memories),

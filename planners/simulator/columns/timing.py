@@ -28,7 +28,7 @@ from planners.core.tables.table import (
 )
 from planners.simulator.columns.parts import compute_of, computed_parts
 from planners.simulator.columns.replay import Columns
-from planners.simulator.columns.undecided import Unsure, require
+from planners.simulator.columns.undecided import Undecided, require
 from planners.simulator.columns.waits import Waits
 from planners.simulator.records.interval import Interval, shares
 from planners.simulator.records.interval_columns import CAUSES, IntervalColumns, Seconds
@@ -89,7 +89,7 @@ def timed(
         return known
     try:
         found = _Timing(columns, machine, seconds).intervals(serial)
-    except Unsure:
+    except Undecided:
         return None
     _last.keep(found, columns, *how)
     return found
@@ -104,7 +104,7 @@ class _Timing:
         self.taken = self._taken(seconds)
 
     def _engines(self) -> list[str]:
-        """The engine of each issue. Raises `Unsure` where one of several may take a transfer."""
+        """The engine of each issue. Raises `Undecided` where one of several may take a transfer."""
         table, head = self.table, self.waits.head
         every, which = distinct(table.kind[head], table.engine[head])
         names = []

@@ -3,7 +3,7 @@
 from typing import Any
 
 
-class Unsure(Exception):
+class Undecided(Exception):
     """A program is wrong, or of a kind that is not decided in columns: `at` or before that
     instruction, where it is known."""
 
@@ -13,7 +13,7 @@ class Unsure(Exception):
 
 
 def require(condition: Any, at: Any = None) -> None:
-    """Raise `Unsure` unless a condition holds (of an array: everywhere; `at` are then the numbers
+    """Raise `Undecided` unless a condition holds (of an array: everywhere; `at` are then the numbers
     of the instructions that each of it is of)."""
     if not (condition.all() if hasattr(condition, "all") else condition):
-        raise Unsure(None if at is None else int(at[~condition].min()))
+        raise Undecided(None if at is None else int(at[~condition].min()))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from planners.core.tables.table import Numbers, Small
 from planners.simulator.records.interval import Cause, Interval
-from planners.simulator.records.lazy_rows import HeldInColumns
+from planners.simulator.records.lazy_rows import ColumnRows
 
 Seconds: TypeAlias = NDArray[np.float64]
 CAUSES: tuple[Cause, ...] = (
@@ -128,7 +128,7 @@ class _Numbered(defaultdict[str, int]):
         return self[name]
 
 
-class HeldIntervals(HeldInColumns[Interval]):
+class HeldIntervals(ColumnRows[Interval]):
     """Intervals that are held as columns."""
 
     def __init__(self, columns: IntervalColumns) -> None:

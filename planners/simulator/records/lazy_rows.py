@@ -16,7 +16,7 @@ BLOCK = 1024
 """So many rows at once are made of columns that somebody goes through."""
 
 
-class MadeOnce(Sequence[Row]):
+class LazyRows(Sequence[Row]):
     """A sequence whose rows are all made when the first of them is asked for."""
 
     @abstractmethod
@@ -57,7 +57,7 @@ class MadeOnce(Sequence[Row]):
         return tuple, (self.all,)
 
 
-class HeldInColumns(MadeOnce[Row]):
+class ColumnRows(LazyRows[Row]):
     """A sequence that is held as columns: a row that is asked for is made alone, and who goes
     through them has a block at a time, none of which is kept."""
 

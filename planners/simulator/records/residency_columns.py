@@ -9,7 +9,7 @@ import numpy as np
 
 from planners.core.program import Piece, Span
 from planners.core.tables.table import Numbers, Small
-from planners.simulator.records.lazy_rows import HeldInColumns
+from planners.simulator.records.lazy_rows import ColumnRows
 from planners.simulator.records.residency import Ending, Origin, Residency
 
 ORIGINS: tuple[Origin, ...] = ("retrieve", "load", "compute")
@@ -19,7 +19,7 @@ _OTHERS = ("tensors", "ranks", "memories", "first", "span_start", "span_stop")
 
 
 @dataclass(frozen=True)
-class StayColumns:
+class ResidencyColumns:
     """Residencies in program order, as `Residency` has them.
 
     `tensor` and `memory` are numbers of names, of which `ranks` has the axes of each tensor; boxes
@@ -68,7 +68,7 @@ class StayColumns:
         np.maximum.at(most, step, sums)  # Beside what was there when the step began.
         return most
 
-    def at(self, rows: Numbers) -> StayColumns:
+    def at(self, rows: Numbers) -> ResidencyColumns:
         """Some of the stays, in this order."""
         counts = (self.first[1:] - self.first[:-1])[rows]
         first = np.append(0, np.cumsum(counts))
@@ -108,10 +108,10 @@ class StayColumns:
         return tuple([Residency(*row) for row in rows])
 
 
-def columns_of_stays(stays: Iterable[Residency]) -> StayColumns:
+def columns_of_residencies(stays: Iterable[Residency]) -> ResidencyColumns:
     """Residencies as columns."""
     held = getattr(stays, "columns", None)
-    if isinstance(held, StayColumns):  # They are held so, or were found so.
+    if isinstance(held, ResidencyColumns):  # They are held so, or were found so.
         return held
     some = list(stays)
     tensors = {name: at for at, name in enumerate(dict.fromkeys(s.tensor for s in some))}
@@ -139,7 +139,7 @@ def columns_of_stays(stays: Iterable[Residency]) -> StayColumns:
         9,
     )
     tensor, memory, counts, start_step, stop_step, begun, ended, origin, ending = rest.T
-    return StayColumns(
+    return ResidencyColumns(
         tensors=tuple(tensors),
         ranks=tuple(ranks[name] for name in tensors),
         memories=tuple(memories),
@@ -163,10 +163,10 @@ def _numbers(rows: Sequence[Sequence[int]], width: int) -> Numbers:
     return np.array(rows, np.int64).reshape(len(rows), width)
 
 
-class HeldStays(HeldInColumns[Residency]):
+class ResidencyRows(ColumnRows[Residency]):
     """Residencies that are held as columns."""
 
-    def __init__(self, columns: StayColumns) -> None:
+    def __init__(self, columns: ResidencyColumns) -> None:
         self.columns = columns
 
     def __len__(self) -> int:
