@@ -37,9 +37,9 @@ from app.views.panels.compare_panel import Comparison, differing
 from app.views.panels.corner import Corner
 from app.views.panels.live_solver import LiveSolver
 from app.views.panels.status import Status
-from app.views.time.step_range import RangeMarks
-from app.views.time.stepper import Stepper
-from app.views.time.timeline import TimelineView, timeline_legend_html, timeline_title
+from app.views.timing.step_bar import Stepper
+from app.views.timing.step_range import RangeMarks
+from app.views.timing.timeline import TimelineView, timeline_legend_html, timeline_title
 from app.widgets.button_bar import ButtonBar, add_alone, alone
 from app.widgets.deferred import seen
 from app.widgets.following import follow

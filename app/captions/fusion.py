@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from app.captions.sentence import Sentence
-from app.captions.why import output_words
+from app.captions.spill_reasons import output_words
 from app.display.displayed_plan import DisplayedPlan
 from app.display.groups import range_words
 from planners.core.boxes import around

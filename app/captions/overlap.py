@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from app.captions.fusion import boxes, part
 from app.captions.sentence import Sentence
-from app.captions.why import output_words
+from app.captions.spill_reasons import output_words
 from app.display.displayed_plan import DisplayedPlan
 from app.display.pool import FORMS, PoolRun, PoolRuns
 from planners.core.program import Compute, Load, Operand, Release, Store

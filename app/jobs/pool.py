@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, Protocol
 
-from app.jobs.decoded import DecodedAnswers
+from app.jobs.answer_cache import DecodedAnswers
 from app.jobs.process import Worker, read_answer
 from app.jobs.protocol import Answer, Request, cancel_message
 from app.jobs.results import ResultStore, drop, results, versions

@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import planners as sp
-from app.jobs.desk import Desk, Rest
+from app.jobs.job_context import JobContext, Rest
 from app.jobs.protocol import HANDLERS, Answer, Request
 from app.jobs.results import versions
 from planners.core.processes import NAME
@@ -24,14 +24,14 @@ TOO_LARGE = "This needs more memory than a planning process may have: try a smal
 
 
 @cache
-def handler(kind: str) -> Callable[[Desk, Request], Rest]:
+def handler(kind: str) -> Callable[[JobContext, Request], Rest]:
     """The function that answers requests of a kind."""
     module, _, name = HANDLERS[kind].partition(":")
-    function: Callable[[Desk, Request], Rest] = getattr(import_module(module), name)
+    function: Callable[[JobContext, Request], Rest] = getattr(import_module(module), name)
     return function
 
 
-def serve(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
+def serve(desk: JobContext, requests: SimpleQueue[dict[str, Any]]) -> None:
     """Run jobs one after the other, for ever."""
     while True:
         message = requests.get()
@@ -52,7 +52,7 @@ def main(connection: MessageConnection) -> None:
     """Answer the requests of a server."""
     os.nice(5)
     os.environ.setdefault(NAME, "1")  # the pool has a worker a core
-    desk, requests = Desk(connection.send), SimpleQueue[dict[str, Any]]()
+    desk, requests = JobContext(connection.send), SimpleQueue[dict[str, Any]]()
 
     def take(data: bytes) -> None:
         message = json.loads(data)

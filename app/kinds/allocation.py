@@ -6,7 +6,7 @@ import planners as sp
 from app.display.displayed_plan import DisplayedPlan
 from app.kinds.kind import Card, Row
 from app.kinds.tables import largest_tensors
-from app.kinds.whole import WholeKind
+from app.kinds.whole_tensors import WholeKind
 from planners.audits.shown import is_allocation
 from planners.core.units import format_bytes
 

@@ -9,7 +9,7 @@ from app.display.banks import banks_of, regions_of, room_in, several
 from app.display.displayed_plan import DisplayedPlan
 from app.display.stream import ShownRegion
 from app.kinds.kind import Card
-from app.kinds.whole import WholeKind, latency_card, traffic_card
+from app.kinds.whole_tensors import WholeKind, latency_card, traffic_card
 from planners.core.units import format_bytes
 
 THROUGH = "bytes that operators and transfers read and write there: the fewer, the faster"

@@ -13,7 +13,7 @@ from typing import Any
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan
-from app.kinds.bars_of_time import BOUND, COLUMNS, ENDS_IN_SIGHT, MOST, Bars, Columns, lane_name
+from app.kinds.timeline_bars import BOUND, COLUMNS, ENDS_IN_SIGHT, MOST, Bars, Columns, lane_name
 from app.model.units import seconds_text
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
 from planners.core.program import Compute

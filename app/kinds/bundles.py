@@ -17,7 +17,7 @@ import numpy as np
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan
 from app.kinds.bundle_program import bundled_program
-from app.kinds.bundle_stays import bundled_stays
+from app.kinds.bundle_residencies import bundled_stays
 from app.kinds.bundle_times import bundled_intervals
 from app.model.packing import packed
 from planners.core.loops import MOST_INSTRUCTIONS

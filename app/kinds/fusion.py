@@ -8,12 +8,12 @@ from typing import Any
 import planners as sp
 from app.captions.fusion import tile_story
 from app.captions.sentence import Sentence
-from app.captions.whole import whole_story
+from app.captions.whole_tensors import whole_story
 from app.display.displayed_plan import DisplayedPlan
 from app.display.groups import group_line, members_words
 from app.kinds.group_rows import group_rows
 from app.kinds.kind import Band, Row, Together, link
-from app.kinds.whole import WholeKind
+from app.kinds.whole_tensors import WholeKind
 from app.model.state import group_selection, selected_group
 from planners.core.colours import group_colour
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import planners as sp
 from app.captions.sentence import Sentence
-from app.captions.whole import whole_story
+from app.captions.whole_tensors import whole_story
 from app.display.banks import regions_of, room_in, several
 from app.display.displayed_plan import DisplayedPlan
 from app.display.groups import members_words
@@ -15,7 +15,7 @@ from app.display.stream import ShownRegion
 from app.display.stretches import RunStretch
 from app.kinds.banks import cards_of
 from app.kinds.kind import Band, Card, Row, Together, fact, link
-from app.kinds.whole import WholeKind
+from app.kinds.whole_tensors import WholeKind
 from app.model.state import group_selection, operator_selection
 from app.model.units import seconds_text
 from planners.core.colours import ink_on

@@ -15,7 +15,7 @@ from app.kinds.pool_rows import pool_rows
 from app.kinds.run_rows import in_role, run_rows, stay_rows
 from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor
-from app.kinds.whole import WholeKind, latency_card, traffic_card
+from app.kinds.whole_tensors import WholeKind, latency_card, traffic_card
 from app.model.state import RUN, run_selection, selected_operators
 from planners.core.colours import ROLES
 from planners.core.units import format_bytes

@@ -11,7 +11,7 @@ from app.kinds.fusion import GroupKind
 from app.kinds.joined import JoinedKind
 from app.kinds.overlap import PoolKind
 from app.kinds.streaming import StreamKind
-from app.kinds.whole import AutoKind, CosmaKind, WholeKind
+from app.kinds.whole_tensors import AutoKind, CosmaKind, WholeKind
 from planners.core.registry import COSMA
 
 WHOLE, ALLOCATION, BANKS = WholeKind(), AllocationKind(), BanksKind()

@@ -10,7 +10,7 @@ import planners as sp
 from app.display.displayed_plan import DisplayedPlan
 from app.display.stream import RING_NAMES
 from app.display.waits import WHY, Stage, stages_of
-from app.kinds.bars_of_time import (
+from app.kinds.timeline_bars import (
     COLUMNS,
     ENGINES,
     FULL,

@@ -11,13 +11,13 @@ from app.captions.streaming import stream_story
 from app.display.displayed_plan import DisplayedPlan
 from app.display.stream import ShownRegion, Stream
 from app.display.waits import stalled, waiting
-from app.kinds.bars_of_time import Bars
 from app.kinds.kind import Card, Row
 from app.kinds.layer_rows import largest_rows, layer_rows, live_stream_rows, streams_tensor
 from app.kinds.stream_bars import StreamBars
 from app.kinds.stream_map import WEIGHTS, stream_rows
 from app.kinds.strips import Strips
-from app.kinds.whole import WholeKind
+from app.kinds.timeline_bars import Bars
+from app.kinds.whole_tensors import WholeKind
 from app.model.state import TENSOR, operator_selection, selected_operators
 from app.model.units import seconds_text
 from planners.core.colours import STREAMED

@@ -8,7 +8,7 @@ import json
 
 import planners as sp
 from app.display.file_names import file_stem
-from app.jobs.desk import Desk
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Request
 from app.model.packing import unpacked
 from app.model.state import Look
@@ -18,7 +18,7 @@ from app.outputs.standalone import page_html, seen_of
 PAGE = "html"
 
 
-def run_export(desk: Desk, request: Request) -> None:
+def run_export(desk: JobContext, request: Request) -> None:
     """Check a plan and write one of its files; `html` as it is viewed."""
     asked = request.more
 

@@ -11,8 +11,8 @@ from tornado.httputil import HTTPServerRequest
 from app.model.events import tell
 from app.model.settings import REQUESTS
 from app.model.upload_store import forget_old
+from app.server.admin_page import OperatorPage
 from app.server.metrics import Health, Metrics
-from app.server.operator import OperatorPage
 from app.server.origins import refusal_of_host
 from app.server.rates import Rates, too_often
 from app.server.refusals import Refusal, Refusing

@@ -10,8 +10,8 @@ from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import known_planners
 from app.model.state import problem_with
-from app.session.asking import Ask, SessionPart
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart
 from app.session.sweep_lines import PROBE
 from planners.core.registry import FUSION, JOINED
 

@@ -12,8 +12,8 @@ from typing import Any
 from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart, setter
 from planners.audits.shown import is_allocation
 
 BETTER = "the better allocation"

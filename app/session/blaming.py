@@ -6,9 +6,9 @@ import planners as sp
 from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
-from app.session.asking import Ask, SessionPart, setter
 from app.session.auditing import Auditing
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart, setter
 from planners.audits.verdict.audit import OURS
 
 

@@ -6,7 +6,7 @@ import planners as sp
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.state import Work
-from app.session.asking import Ask, SessionPart, setter
+from app.session.requests import Ask, SessionPart, setter
 
 
 class Coding(SessionPart):

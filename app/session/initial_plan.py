@@ -46,11 +46,11 @@ def first_picture() -> str:
 
 def make(fields: dict[str, Any]) -> dict[str, Any]:
     """Plan the first problem, and whole tensors in the least memory that they fit, to compare."""
-    from app.jobs.desk import Desk
     from app.jobs.handlers.planning import budgets
     from app.jobs.handlers.sweep import make_plan, point
+    from app.jobs.job_context import JobContext
 
-    desk, problem = Desk(lambda line: None), request_of(fields)
+    desk, problem = JobContext(lambda line: None), request_of(fields)
     graph = desk.graph(problem)
     named = budgets(desk, graph, problem["weights"])
     plan = make_plan(desk, graph, {**problem, "time_limit": PLAN_S}, problem["budget"])

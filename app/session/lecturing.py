@@ -18,8 +18,8 @@ from app.jobs.protocol import Answer, Request
 from app.links.lecture import MOST_ITEMS, MOST_NOTE, MOST_TITLE, Item, Lecture, read_lecture
 from app.links.url import from_query
 from app.model.state import problem_with
-from app.session.asking import Ask, SessionPart
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart
 
 
 @dataclass(frozen=True, slots=True)

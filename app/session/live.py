@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from app.display.displayed_plan import DisplayedPlan
-from app.jobs.homes import home_of
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
+from app.jobs.worker_affinity import affinity_of
 from app.kinds.registry import kind_of_planner
 from app.model.wishes import asked
-from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart, setter
 from app.session.sweeping import front_budgets
 from planners.study.budgets import plain_budget
 
@@ -77,12 +77,12 @@ class LiveGroups(SessionPart):
             "names": [group.name for group in shown.groups],
             "groups": [[index[name] for name in group.operators] for group in shown.groups],
         }
-        self._why.ask(Request("why", problem, groups, home_of(problem)))
+        self._why.ask(Request("why", problem, groups, affinity_of(problem)))
 
     def reach(self) -> None:
         """Prepare for all budgets of the slider, once these are known."""
         work, problem = self.models.work, self.models.request()
-        home = home_of(problem)
+        home = affinity_of(problem)
         if not (self.offered and work.budgets and work.shown and work.shown.groups):
             return
         if home == self._home or self.models.stale:
@@ -118,7 +118,7 @@ class LiveGroups(SessionPart):
         if budget := self.wanted:
             problem = self.models.request()
             more = {"budget_bytes": budget}
-            self._preview.ask(Request("preview", problem, more, home_of(problem)))
+            self._preview.ask(Request("preview", problem, more, affinity_of(problem)))
 
     def poll(self) -> None:
         """Take the worker's answers; where the slider has moved on, ask for its last place."""

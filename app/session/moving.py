@@ -23,8 +23,8 @@ from app.jobs.handlers.moved_by_hand import judged, refusal
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.state import TENSOR
-from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart, setter
 from planners.core.errors import BadInput
 
 AT_ONCE = 400  # instructions: so many are parsed, checked and timed in a tenth of a second

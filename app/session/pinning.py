@@ -15,8 +15,8 @@ from app.links.url import problem_of
 from app.model.options import WISHES, that_count, usual, word
 from app.model.packing import unpacked
 from app.model.state import ProblemFields, moved, problem_with
-from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered
+from app.session.requests import Ask, SessionPart, setter
 from app.session.sweeping import fields_of_point
 from planners.core.units import format_bytes
 

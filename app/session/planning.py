@@ -19,9 +19,9 @@ from app.model.history import Moment, best_so_far, remembered
 from app.model.options import no_breaks, without_breaks
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import NAMED_BUDGETS, format_exact, plain_shape
-from app.session.asking import Ask, SessionPart, Together
 from app.session.breaks import NO_BREAKS
 from app.session.models import OPERATORS_OF, Models
+from app.session.requests import Ask, SessionPart, Together
 
 TICK_S = 0.5
 TELL_S = 0.2

@@ -9,8 +9,8 @@ from app.display.displayed_plan import DisplayedPlan
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.state import problem_with
-from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered
+from app.session.requests import Ask, SessionPart, setter
 
 FAILED = "The plan that the link compares with is not there: {}"
 Keep = Callable[[DisplayedPlan, Mapping[str, Any]], object]

@@ -19,7 +19,6 @@ from app.model.pareto import indexed
 from app.model.state import ProblemFields, moved, problem_with, selected_operators, selected_tensors
 from app.session import planning, sweeping, tour, what_if
 from app.session.alternatives import Elsewhere
-from app.session.asking import SessionPart, Together
 from app.session.auditing import Auditing
 from app.session.blaming import Blaming
 from app.session.breaks import Breaks
@@ -32,6 +31,7 @@ from app.session.models import Models
 from app.session.moving import Moving
 from app.session.pinning import Pins
 from app.session.repinning import Repins
+from app.session.requests import SessionPart, Together
 from app.session.sharing import Sharing
 from app.session.stored_fronts import stored_points
 from app.session.streams import Streams

@@ -9,8 +9,8 @@ import planners as sp
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.pareto import beside
-from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart, setter
 
 OF_POINTS = 2000
 """Longest text in a point of a sweep that is not taken for a plan's text."""

@@ -17,8 +17,8 @@ from app.kinds.registry import kind_of_planner
 from app.model.machines import ON_MACHINE
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import format_exact
-from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart, setter
 
 RESOLUTIONS = (224, 288, 352, 416, 480, 544, 608)
 BEYOND = 1.1

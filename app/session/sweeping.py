@@ -20,8 +20,8 @@ from app.model.packing import unpacked
 from app.model.pareto import GRAPH_FIELDS as GRAPH_FIELDS
 from app.model.pareto import same_network
 from app.model.sizes import NAMED_BUDGETS, format_exact
-from app.session.asking import Ask, SessionPart
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart
 from app.session.sweep_lines import CHOSEN, PROBE, SweepLine, lines_of
 from app.session.sweep_lines import sweep_budgets as sweep_budgets
 from planners.core.units import format_bytes

@@ -19,8 +19,8 @@ from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.presenter import layout_of
 from app.model.state import problem_with
-from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered
+from app.session.requests import Ask, SessionPart, setter
 from app.session.tour_stops import NETWORK, PLANS, STOPS, Stop, points_here
 
 KEPT = ("shown", "shown_for", "pinned", "pinned_for", "points", "sweep", "infeasible", "notice")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.captions.why import cause_text
+from app.captions.spill_reasons import cause_text
 from app.display.banks import several
 from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import GROUPS, POOL, STREAM, step_story

@@ -14,9 +14,9 @@ from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.state import operator_selection, selected_writer
 from app.model.wishes import KNOWN, added, asked, picked_wish, why_not_asked
-from app.session.asking import Ask, SessionPart, setter
 from app.session.breaks import NOT_YET
 from app.session.models import Models
+from app.session.requests import Ask, SessionPart, setter
 
 KEPT = 20  # problems to go back to, and plans without wishes whose numbers are kept
 NO_TENSOR = "Nothing is selected: tap a tensor or an operator, then press k or o."

@@ -3,8 +3,8 @@
 The whole method, in the order in which it decides (Cai, Wang, Zhang; sections of the paper):
 
 1. How a group can run: `tile/axes`, `tile/cuts` and `tile/rows` say how each operator can be cut,
-   `tile/strips` which rows a group needs and holds, `tile/strip_ways`, `tile/passes`
-   and `tile/channel_streaming` (ISOA) all ways to cut it into tiles, `tile/ways` which of them are worth it.
+   `tile/strips` which rows a group needs and holds, `tile/strip_ways`, `tile/passes` and
+   `tile/channel_streaming` (ISOA) all ways to cut it into tiles, `tile/ways` which are worth it.
 2. What it costs: `cost/group` gives each group its staircase, off-chip bytes against the buffer;
    `cost/floor`, `cost/refills` and `cost/boundary` bound it before it is worked out, and
    `cost/growing` does so for thousands of groups at once.

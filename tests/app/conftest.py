@@ -15,9 +15,9 @@ import pytest
 
 from app.display.displayed_plan import DisplayedPlan, show
 from app.display.wire import from_wire, to_wire
-from app.jobs.desk import Desk
 from app.jobs.handlers.planning import budgets
 from app.jobs.handlers.sweep import make_plan, point
+from app.jobs.job_context import JobContext
 from app.jobs.pool import WorkerPool
 from app.jobs.process import Worker
 from app.jobs.results import SIZE_NAME, versions
@@ -48,7 +48,7 @@ def small_first_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 def usual_first() -> dict[str, Any]:
     """What is stored of a first page, of the usual problem."""
-    problem, desk = Models().request(), Desk(lambda line: None)
+    problem, desk = Models().request(), JobContext(lambda line: None)
     graph = desk.graph(problem)
     named = budgets(desk, graph, problem["weights"])
     points = []

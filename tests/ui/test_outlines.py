@@ -22,7 +22,7 @@ from app.model.state import (
     tensor_selection,
 )
 from app.outputs.standalone import seen_of
-from app.outputs.standalone.telling import selections
+from app.outputs.standalone.selection_texts import selections
 from app.session.session import Session
 from app.views.cursor.handles import handles, pool_handles
 from app.views.cursor.plan_tables import plan_tables

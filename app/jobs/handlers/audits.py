@@ -7,9 +7,9 @@ import gzip
 from io import StringIO
 from typing import Any
 
-from app.jobs.desk import Desk
 from app.jobs.files import AUDIT_S, judged, named_file, plain_name
 from app.jobs.handlers.planning import send_plan
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Request
 from app.model.upload_store import path_of
 from planners.audits.cure.kernels import RUNTIME
@@ -21,7 +21,7 @@ MOST_NAMED = 6
 """Tensors that are named of a list."""
 
 
-def send_judged(desk: Desk, request: Request) -> None:
+def send_judged(desk: JobContext, request: Request) -> None:
     """Judge a file's plan; send the verdict, and the plan as one that is shown."""
     desk.progress("judging the plan")
     found, plan = _judged(request)
@@ -30,13 +30,13 @@ def send_judged(desk: Desk, request: Request) -> None:
     send_plan(desk, plan)
 
 
-def run_better(desk: Desk, request: Request) -> None:
+def run_better(desk: JobContext, request: Request) -> None:
     """The better placement of the same tensors, as a plan that is shown."""
     desk.progress("placing the tensors")
     send_plan(desk, _judged(request, better=True)[1])
 
 
-def run_better_file(desk: Desk, request: Request) -> None:
+def run_better_file(desk: JobContext, request: Request) -> None:
     """The file with the better plan: the same model, or a table with our addresses."""
     desk.progress("placing the tensors")
     name, path = plain_name(request.problem["model"]), path_of(request.problem["upload"])
@@ -63,7 +63,7 @@ def _judged(request: Request, *, better: bool = False) -> tuple[Audit, Any]:
     return judged(path_of(problem["upload"]), plain_name(problem["model"]), better=better)
 
 
-def _send_file(desk: Desk, name: str, data: bytes, line: str) -> None:
+def _send_file(desk: JobContext, name: str, data: bytes, line: str) -> None:
     packed = base64.b64encode(gzip.compress(data, 6)).decode()
     desk.result("file", name=name, gzip=packed, line=line)
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import planners as sp
-from app.jobs.desk import Desk
 from app.jobs.files import judged, plain_name
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Request
 from app.model.packing import unpacked
 from app.model.upload_store import path_of
@@ -16,7 +16,7 @@ BLAME_S = 15.0
 """For the plans of all changes."""
 
 
-def run_blame(desk: Desk, request: Request) -> None:
+def run_blame(desk: JobContext, request: Request) -> None:
     """Take a plan's peak apart, and then say what would lower it; of an allocation, that of the
     file that it is from, or of the better placement."""
     desk.progress("planning what would lower the peak")

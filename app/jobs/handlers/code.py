@@ -13,7 +13,7 @@ from pathlib import Path
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan
-from app.jobs.desk import Desk
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Request
 from app.kinds.registry import kind_of
 from planners.core.backends import WRITE_CODE
@@ -41,7 +41,7 @@ def can_write_code(shown: DisplayedPlan | None) -> bool:
     return shown is not None and kind_of(shown).has_code and has_generator()
 
 
-def run_code(desk: Desk, request: Request) -> None:
+def run_code(desk: JobContext, request: Request) -> None:
     """Write the C code of a plan, and send it zipped."""
     desk.progress("writing C code")
     plan = sp.Plan.from_json(json.loads(request.more["plan"]))

@@ -1,7 +1,7 @@
 """A planning process's answers about fused groups: the partition at a budget, and why it is so.
 
 A process keeps what it has computed about the groups of the last few problems; the server sends it
-all requests about these (`home_of`), so that a slider gets its answer in milliseconds.
+all requests about these (`affinity_of`), so that a slider gets its answer in milliseconds.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import asdict
 from typing import Any
 
 import planners as sp
-from app.jobs.desk import Desk
-from app.jobs.homes import home_of
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import HOMES, Request
+from app.jobs.worker_affinity import affinity_of
 from app.model.machines import machine_of
 from planners.core.masks import bits
 from planners.core.progress import Clock, Progress
@@ -30,9 +30,9 @@ PREVIEW_S = 0.08  # asked again, it continues where it stopped
 _known: OrderedDict[str, Live] = OrderedDict()
 
 
-def live(desk: Desk, problem: Mapping[str, Any]) -> Live:
+def live(desk: JobContext, problem: Mapping[str, Any]) -> Live:
     """What is known of a problem's groups; the last few problems are kept."""
-    home = home_of(problem)
+    home = affinity_of(problem)
     if home not in _known:
         graph, machine = desk.graph(problem), machine_of(problem)
         _known[home] = Live(graph, machine, problem["options"])
@@ -42,7 +42,7 @@ def live(desk: Desk, problem: Mapping[str, Any]) -> Live:
     return _known[home]
 
 
-def run_reach(desk: Desk, request: Request) -> None:
+def run_reach(desk: JobContext, request: Request) -> None:
     """Prepare for all budgets up to one, and report the least budget with a plan."""
     known, reach = live(desk, request.problem), request.more["budget_bytes"]
 
@@ -55,7 +55,7 @@ def run_reach(desk: Desk, request: Request) -> None:
         desk.result("reach", least_bytes=known.least_bytes, reach_bytes=reach)
 
 
-def run_preview(desk: Desk, request: Request) -> None:
+def run_preview(desk: JobContext, request: Request) -> None:
     """The best partition at a budget, without its program."""
     began = time.perf_counter()
     known, budget = live(desk, request.problem), request.more["budget_bytes"]
@@ -80,7 +80,7 @@ def run_preview(desk: Desk, request: Request) -> None:
     )
 
 
-def run_why(desk: Desk, request: Request) -> None:
+def run_why(desk: JobContext, request: Request) -> None:
     """Report what the groups of a plan would cost otherwise, and why they are as they are."""
     known, asked = live(desk, request.problem), request.more
     joint = bool(request.problem["options"].get("joint"))

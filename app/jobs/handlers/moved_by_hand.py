@@ -9,7 +9,7 @@ import planners as sp
 from app.display.displayed_plan import DisplayedPlan
 from app.display.moved_by_hand import moved_plan
 from app.display.wire import to_wire
-from app.jobs.desk import Desk
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Request
 from app.model.packing import packed
 from planners.simulator.simulate import traced
@@ -28,7 +28,7 @@ def refusal(error: sp.InvalidPlan) -> dict[str, Any]:
     return {"text": str(error), "step": error.step, "address": error.address, "fault": error.kind}
 
 
-def run_move(desk: Desk, request: Request) -> None:
+def run_move(desk: JobContext, request: Request) -> None:
     """Move one stay of a plan, given by its place among the stays."""
     desk.progress("checking every byte")
     plan = sp.Plan.from_json(json.loads(request.more["plan"]))

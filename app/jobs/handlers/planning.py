@@ -10,8 +10,8 @@ from typing import Any
 import planners as sp
 from app.display.displayed_plan import show
 from app.display.wire import to_wire
-from app.jobs.desk import Desk
 from app.jobs.handlers.sweep import make_plan
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Answer, Request
 from app.jobs.results import results
 from app.kinds.bundles import checked_bundled, is_bundled, plan_text
@@ -25,7 +25,7 @@ SIZE_INSTEAD = "choose a size; its network, which has one, is not in the file"
 FAILED = "The plan failed its check and is not shown."
 
 
-def run_plan(desk: Desk, request: Request) -> None:
+def run_plan(desk: JobContext, request: Request) -> None:
     """Plan one problem, then report the named budgets of its graph."""
     problem, began = request.problem, time.monotonic()
     with desk.noting() as said:
@@ -34,7 +34,7 @@ def run_plan(desk: Desk, request: Request) -> None:
         results().keep(request, said, time.monotonic() - began, proven=proven)
 
 
-def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
+def plan_and_report(desk: JobContext, problem: Mapping[str, Any]) -> bool:
     """Plan and send the plan, or why there is none; returns whether it is proven to be the best."""
     graph, proven = desk.graph(problem), False
     if of_allocation(graph) and problem["budget"] in NAMED_BUDGETS:
@@ -55,7 +55,7 @@ def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
     return proven
 
 
-def send_plan(desk: Desk, plan: sp.Plan) -> None:
+def send_plan(desk: JobContext, plan: sp.Plan) -> None:
     """Check and time the plan as the server will read it, and send it with the results."""
     desk.progress("checking every byte")
     if is_bundled(plan):
@@ -70,7 +70,7 @@ def send_plan(desk: Desk, plan: sp.Plan) -> None:
     desk.result("plan", **to_wire(shown))
 
 
-def send_pool_plan(desk: Desk, plan: sp.Plan) -> None:
+def send_pool_plan(desk: JobContext, plan: sp.Plan) -> None:
     """The same for a program of pixels: first what is drawn, then its text once it is written."""
     try:
         with bugs_explained(plan):
@@ -97,7 +97,7 @@ def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall | sp.NoPlanFound) -> di
     }
 
 
-def budgets(desk: Desk, graph: sp.Graph, weights: str) -> dict[str, Any]:
+def budgets(desk: JobContext, graph: sp.Graph, weights: str) -> dict[str, Any]:
     """MR, MH and MP of a graph as plain numbers, cached by the graph's content."""
     parameters = weights == COUNTED
     asked = Request("budgets", {"graph": graph.digest, "parameters": parameters})
@@ -112,19 +112,19 @@ def budgets(desk: Desk, graph: sp.Graph, weights: str) -> dict[str, Any]:
     return told
 
 
-def send_budgets(desk: Desk, graph: sp.Graph, weights: str) -> None:
+def send_budgets(desk: JobContext, graph: sp.Graph, weights: str) -> None:
     """Report the named budgets of a graph; an allocation has none."""
     if not of_allocation(graph):
         desk.result("budgets", **budgets(desk, graph, weights))
 
 
-def run_budgets(desk: Desk, request: Request) -> None:
+def run_budgets(desk: JobContext, request: Request) -> None:
     """Report the named budgets of a problem's graph."""
     problem = request.problem
     send_budgets(desk, desk.graph(problem), problem["weights"])
 
 
-def run_warm(_desk: Desk, _request: Request) -> None:
+def run_warm(_desk: JobContext, _request: Request) -> None:
     """Import what a model import needs, so that the first import that a person requests is
     quick."""
     import torch  # noqa: F401

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import planners as sp
-from app.jobs.desk import Desk, load_graph
+from app.jobs.job_context import JobContext, load_graph
 from app.jobs.protocol import Request
 from app.model.machines import machine_of
 from planners.core.progress import Clock
@@ -37,7 +37,7 @@ FRONTS_S = 20.0
 Found = tuple[str, Sequence[DelayPoint]]
 
 
-def run_fronts(desk: Desk, request: Request) -> None:
+def run_fronts(desk: JobContext, request: Request) -> None:
     """Delay against memory: every breakpoint, the exact fronts, the paper's search and points."""
     problem = request.problem
     for name, rows in front_rows(desk.graph(problem), machine_of(problem), problem["options"]):
@@ -90,7 +90,7 @@ def _point(schedule: Any) -> DelayPoint:
     return DelayPoint(schedule.memory_bytes, schedule.delay_s, rings)
 
 
-def run_resolutions(desk: Desk, request: Request) -> None:
+def run_resolutions(desk: JobContext, request: Request) -> None:
     """Delay and memory of pipelines at each of several resolutions of the input, with no budget."""
     problem = request.problem
     if problem.get("graph") or str(problem.get("upload", "")).endswith((".json", ".html", ".pt2")):

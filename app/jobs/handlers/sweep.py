@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import planners as sp
-from app.jobs.desk import Desk, Rest
+from app.jobs.job_context import JobContext, Rest
 from app.jobs.protocol import Request
 from app.jobs.results import results
 from app.kinds.registry import front_of
@@ -20,7 +20,9 @@ from planners.simulator.simulate import traced
 MOST_TEXT = 2_000_000
 
 
-def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: Any) -> sp.Plan:
+def make_plan(
+    desk: JobContext, graph: sp.Graph, problem: Mapping[str, Any], budget: Any
+) -> sp.Plan:
     """Run the planner that a problem names; the plan is checked as it is shown."""
     return sp.plan(
         graph,
@@ -35,7 +37,7 @@ def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: A
     )
 
 
-def run_sweep(desk: Desk, request: Request) -> Rest:
+def run_sweep(desk: JobContext, request: Request) -> Rest:
     """Plan one problem under one of several budgets; the rest goes back to the queue."""
     problem, index = request.problem, request.more.get("start", 0)
     if index >= len(request.more["budgets"]):
@@ -47,7 +49,7 @@ def run_sweep(desk: Desk, request: Request) -> Rest:
     return {"start": index + 1} if index + 1 < len(request.more["budgets"]) else None
 
 
-def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None:
+def known_point(desk: JobContext, problem: Mapping[str, Any]) -> dict[str, Any] | None:
     """The point of a problem, from the cache or planned now; where no plan exists, what it needs
     (`need_bytes`); None where it was stopped."""
     asked = Request("point", problem)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import planners as sp
-from app.jobs.desk import Desk
 from app.jobs.files import THE_FILE, is_graph, plain_name, read_data, read_text
 from app.jobs.handlers.audits import send_judged
 from app.jobs.handlers.planning import send_budgets, send_plan
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Request
 from app.model.options import weights_in
 from app.model.upload_store import PLANS, path_of
@@ -14,13 +14,13 @@ from app.model.upload_store import PLANS, path_of
 TYPE_SHAPE = "type it into the field Input shape, as 1x3x224x224 or by names as batch=1, length=16"
 
 
-def run_check(desk: Desk, request: Request) -> None:
+def run_check(desk: JobContext, request: Request) -> None:
     """Read an uploaded plan or graph; a plan is taken only if its check passes."""
     desk.progress("checking the uploaded file")
     check_text(desk, request.more["text"], THE_FILE)
 
 
-def check_text(desk: Desk, text: str, name: str) -> None:
+def check_text(desk: JobContext, text: str, name: str) -> None:
     """The same for a text, of the file of this name."""
     data = read_data(text, name)
     if is_graph(data, name):
@@ -31,13 +31,13 @@ def check_text(desk: Desk, text: str, name: str) -> None:
     send_budgets(desk, plan.graph, weights_in(plan))
 
 
-def send_graph(desk: Desk, graph: sp.Graph, text: str = "") -> None:
+def send_graph(desk: JobContext, graph: sp.Graph, text: str = "") -> None:
     """Send a graph that could be read; with its text where its file is not to be read again."""
     names = ("name", "granularity", "bytes_per_element")
     desk.result("graph", text=text, **{name: getattr(graph, name) for name in names})
 
 
-def run_import(desk: Desk, request: Request) -> None:
+def run_import(desk: JobContext, request: Request) -> None:
     """Read an uploaded file of any kind; one that is no plan becomes a model, unless what its
     runtime plans is to be `judged`."""
     path, name = path_of(request.problem["upload"]), plain_name(request.problem["model"])

@@ -44,6 +44,6 @@ def show(plan: sp.Plan) -> HTML:
     from IPython.display import HTML
 
     from app.outputs.notebook.pages import shown_html
-    from app.outputs.notebook.replayed import replayed
+    from app.outputs.notebook.replay_cache import replayed
 
     return HTML(shown_html(replayed(plan)))

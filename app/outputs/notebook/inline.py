@@ -27,9 +27,9 @@ import planners as sp
 from app.display.displayed_plan import DisplayedPlan
 from app.model.packing import packed
 from app.model.paths import script
-from app.outputs.notebook.asking import checked
 from app.outputs.notebook.pages import styled
-from app.outputs.notebook.replayed import plan_of, replayed, too_long
+from app.outputs.notebook.problem_fields import checked
+from app.outputs.notebook.replay_cache import plan_of, replayed, too_long
 from app.session.session import Session
 
 HOST = "localhost"

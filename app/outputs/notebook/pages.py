@@ -18,15 +18,15 @@ import planners as sp
 from app.captions.notes import assumptions
 from app.display.displayed_plan import DisplayedPlan
 from app.display.instruction_names import InstructionNames
-from app.kinds.bars_of_time import Bars
 from app.kinds.registry import kind_of
-from app.kinds.whole import engines_of
+from app.kinds.timeline_bars import Bars
+from app.kinds.whole_tensors import engines_of
 from app.model.paths import ASSETS
 from app.model.units import joules_text, seconds_text
-from app.outputs.notebook.lanes import lanes_html, stall_rows
 from app.outputs.notebook.memory import EDGE, held_svg, memory_html
 from app.outputs.notebook.network import needs_svg, network_svg, operator_table, quick_budgets
-from app.outputs.notebook.replayed import known, replayed, too_long
+from app.outputs.notebook.replay_cache import known, replayed, too_long
+from app.outputs.notebook.timeline import lanes_html, stall_rows
 from app.views.panels.cards import badge, cards_html, proof_text
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from planners.core.display import Displayed, table

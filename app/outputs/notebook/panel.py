@@ -20,9 +20,9 @@ from app.jobs.pool import WorkerPool, shared_pool
 from app.model.machines import called
 from app.model.options import options
 from app.model.state import ProblemFields
-from app.outputs.notebook.asking import checked
 from app.outputs.notebook.fields import Fields
-from app.outputs.notebook.replayed import plan_of
+from app.outputs.notebook.problem_fields import checked
+from app.outputs.notebook.replay_cache import plan_of
 from app.outputs.notebook.results import ResultWidgets
 from app.session.session import Session
 

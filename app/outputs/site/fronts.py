@@ -10,9 +10,9 @@ from bokeh.model.util import collect_models
 
 from app.display.displayed_plan import DisplayedPlan
 from app.model.pareto import indexed
-from app.outputs.site.made import PLANNED, SitePlan, page_of
+from app.outputs.site.site_plan import PLANNED, SitePlan, page_of
 from app.outputs.site.texts import site_page
-from app.outputs.standalone.dressing import colours_of, differing
+from app.outputs.standalone.theme_colours import colours_of, differing
 from app.outputs.standalone.write import embedded
 from app.views.fronts.pareto import Pareto
 from app.widgets.glyphs import Layers

@@ -12,7 +12,7 @@ from app.model.machines import machine_of
 from app.model.options import options
 from app.model.state import problem_with
 from app.outputs.site.cells import SiteCell
-from app.outputs.site.made import SitePlan
+from app.outputs.site.site_plan import SitePlan
 from app.outputs.standalone.contents import region_number
 from app.session.models import Models, answered
 from app.session.tour import fields_of

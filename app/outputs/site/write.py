@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import planners as sp
-from app.outputs.site.ahead import Ahead
+from app.outputs.site.background_plans import BackgroundPlans
 from app.outputs.site.cells import SiteAsked, SiteCell, cells_of
 from app.outputs.site.folder import SiteFolder
 from app.outputs.site.fronts import network_page
-from app.outputs.site.made import FAILED, INFEASIBLE, PLANNED, Maker, SitePlan, page_of
 from app.outputs.site.pairs import pairs_data
+from app.outputs.site.site_plan import FAILED, INFEASIBLE, PLANNED, Maker, SitePlan, page_of
 from app.outputs.site.tasks import task_data
 from app.outputs.site.texts import SITE_DATA, data_script, shared_files, site_page
 from app.outputs.site.tour import NETWORK as TOUR
@@ -53,7 +53,7 @@ def write_site(
     say("networks")
     cells = cells_of(asked)
     with SiteFolder(Path(folder)) as target:
-        ahead = Ahead(executor)
+        ahead = BackgroundPlans(executor)
         try:
             return _write(target, asked, cells, ahead, say, stopped)
         finally:
@@ -64,7 +64,7 @@ def _write(
     target: SiteFolder,
     asked: SiteAsked,
     cells: Sequence[SiteCell],
-    ahead: Ahead,
+    ahead: BackgroundPlans,
     say: Say,
     stopped: Callable[[], bool],
 ) -> Written:

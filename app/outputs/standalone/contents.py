@@ -10,14 +10,14 @@ from bokeh.models import ColumnDataSource
 from app.display.banks import several
 from app.display.displayed_plan import DisplayedPlan
 from app.display.file_names import file_stem
-from app.kinds.bars_of_time import MOST as MOST_BARS
 from app.kinds.registry import kind_of
-from app.kinds.rows_in_sight import ZOOM
+from app.kinds.timeline_bars import MOST as MOST_BARS
+from app.kinds.visible_rows import ZOOM
 from app.model.glossary import plain
 from app.model.state import Look
-from app.outputs.standalone.dressing import recolouring
 from app.outputs.standalone.figures import Figures
-from app.outputs.standalone.telling import detail_numbers, selections
+from app.outputs.standalone.selection_texts import detail_numbers, selections
+from app.outputs.standalone.theme_colours import recolouring
 from app.views.cursor.client import film_of
 from app.views.cursor.plan_tables import plan_tables
 from app.views.cursor.step_pages import RowBook, step_rows, steps_around
@@ -26,7 +26,7 @@ from app.widgets.frames import Film
 MOST_DETAILS = 5000
 OPEN_ALL, SELECT = "tap to open all blocks", "tap to select"
 NEARER, ELSEWHERE = "zoom in to see each", "the explorer shows each"
-Ahead = Callable[[float], None]
+BackgroundPlans = Callable[[float], None]
 
 
 def contents(
@@ -35,7 +35,7 @@ def contents(
     figures: Figures,
     why: Mapping[str, Any],
     most_steps: int,
-    ahead: Ahead,
+    ahead: BackgroundPlans,
 ) -> tuple[dict[str, Any], list[str]]:
     """The data, and one line for each thing that is left out. The figures are filled already."""
     book, steps = RowBook(), steps_around(shown.steps, look.step, most_steps)

@@ -12,8 +12,8 @@ from bokeh.plotting import figure
 from app.display.aligning import Warp
 from app.display.displayed_plan import DisplayedPlan
 from app.kinds.registry import kind_of
-from app.kinds.rows_in_sight import BUNDLED
 from app.kinds.step_axis import axis_of, end_of
+from app.kinds.visible_rows import BUNDLED
 from app.model.options import weights_in
 from app.model.pareto import indexed
 from app.model.state import Look
@@ -26,7 +26,7 @@ from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
 from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
-from app.views.time.timeline import TimelineView
+from app.views.timing.timeline import TimelineView
 from app.widgets.glyphs import Layers
 from app.widgets.palette import Theme
 

@@ -19,7 +19,7 @@ from app.kinds.registry import kind_of
 from app.model.machines import title_of
 from app.model.paths import ASSETS
 from app.views.panels.cards import CSS, badge, cards_html, scope
-from app.views.time.timeline import timeline_legend_html, timeline_title
+from app.views.timing.timeline import timeline_legend_html, timeline_title
 from app.widgets.legends import (
     heading,
     map_legend_html,

@@ -24,7 +24,7 @@ from app.views.memory.address_map import AddressMap
 from app.views.memory.pool_layer import PoolLayer, mark_states
 from app.views.memory.ring import RingView, ring_states
 from app.views.memory.run_bars import RunBars
-from app.views.time.timeline import TimelineView
+from app.views.timing.timeline import TimelineView
 from app.widgets.component import Component
 from app.widgets.following import follow
 from app.widgets.frames import Film

@@ -9,7 +9,7 @@ from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
 from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
-from app.views.time.timeline import TimelineView
+from app.views.timing.timeline import TimelineView
 
 
 def handles(

@@ -22,7 +22,7 @@ MOST_PLACES = 20_000
 """Longer lists of steps stay on the server, which then says where the next of them is."""
 
 Row = Mapping[str, Any]
-Ahead = Callable[[float], None]
+BackgroundPlans = Callable[[float], None]
 
 
 class RowBook:
@@ -57,7 +57,11 @@ def steps_around(steps: int, at: int, most: int) -> range:
 
 
 def step_rows(
-    shown: DisplayedPlan, steps: range, looks: tuple[str, str], book: RowBook, ahead: Ahead
+    shown: DisplayedPlan,
+    steps: range,
+    looks: tuple[str, str],
+    book: RowBook,
+    ahead: BackgroundPlans,
 ) -> dict[str, list[Any]]:
     """By step: the title of its table, its rows on chip, and its sentences, as numbers of rows.
 

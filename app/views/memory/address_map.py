@@ -24,7 +24,7 @@ from app.display.displayed_plan import DisplayedPlan
 from app.display.stream import ShownRegion
 from app.kinds.map_rows import map_marks
 from app.kinds.registry import kind_of
-from app.kinds.rows_in_sight import MOST, DrawnRows, Pieces, RowsInSight
+from app.kinds.visible_rows import MOST, DrawnRows, Pieces, RowsInSight
 from app.model.paths import script
 from app.views.memory.map_columns import COLUMNS, SIDES, map_columns, rectangles, told
 from app.views.memory.moved_by_hand import HandLayer
@@ -33,7 +33,7 @@ from app.views.memory.outlines import Outlines
 from app.views.memory.pool_layer import PoolLayer
 from app.views.memory.stream_bands import StreamBands
 from app.views.memory.wish_marks import MapWishes
-from app.views.time.group_bands import GroupBands, step_places
+from app.views.timing.group_bands import GroupBands, step_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.axis_break import FarLimit
 from app.widgets.frames import filled_there

@@ -12,7 +12,7 @@ from bokeh.models import ColumnDataSource
 from app.display.aligning import Warp
 from app.display.detail import Boxes
 from app.kinds.map_rows import Row
-from app.kinds.rows_in_sight import Pieces
+from app.kinds.visible_rows import Pieces
 
 PLACES = ("left", "right", "x")
 

@@ -11,7 +11,7 @@ from bokeh.plotting import figure
 
 from app.display.displayed_plan import DisplayedPlan
 from app.display.pool import PoolRun, PoolRuns
-from app.kinds.bundle_stays import coalesced
+from app.kinds.bundle_residencies import coalesced
 from app.widgets.frames import State, filled_there
 from app.widgets.glyphs import Layers, put, tappable, tell
 from app.widgets.hatched import hatched

@@ -21,7 +21,7 @@ from app.kinds.step_axis import ROOM_AFTER
 from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
-from app.views.time.timeline import TimelineView
+from app.views.timing.timeline import TimelineView
 from app.widgets.following import follow
 from app.widgets.palette import Theme
 from app.widgets.style import BOX, TEXT

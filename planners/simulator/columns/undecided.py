@@ -13,7 +13,9 @@ class Undecided(Exception):
 
 
 def require(condition: Any, at: Any = None) -> None:
-    """Raise `Undecided` unless a condition holds (of an array: everywhere; `at` are then the numbers
-    of the instructions that each of it is of)."""
+    """Raise `Undecided` unless a condition holds, of an array everywhere.
+
+    `at` has for each element of the array the number of the instruction that it belongs to.
+    """
     if not (condition.all() if hasattr(condition, "all") else condition):
         raise Undecided(None if at is None else int(at[~condition].min()))

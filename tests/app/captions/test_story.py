@@ -13,8 +13,8 @@ import planners as sp
 from app.captions.fusion import again_boxes, kept_boxes
 from app.captions.overlap import gap_bytes, taken_bytes
 from app.captions.sentence import Sentence
+from app.captions.spill_reasons import covered, next_use
 from app.captions.streaming import ahead
-from app.captions.why import covered, next_use
 from app.display.displayed_plan import DisplayedPlan, show
 from app.kinds.bundles import checked_bundled
 from app.kinds.registry import step_story

@@ -14,7 +14,7 @@ from app.display.aligning import Warp
 from app.display.displayed_plan import DisplayedPlan, show
 from app.display.step_ranges import StepRange, between, facts_in, range_of
 from app.views.panels.tables import detail_rows
-from app.views.time.step_range import RangeMarks
+from app.views.timing.step_range import RangeMarks
 from app.widgets.palette import LIGHT
 from planners.core.program import Load, Store
 from tests.plans import plan_of

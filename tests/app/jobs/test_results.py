@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from app.jobs import results as module
-from app.jobs.decoded import DecodedAnswers
+from app.jobs.answer_cache import DecodedAnswers
 from app.jobs.pool import WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.jobs.results import SIZE_NAME, SOURCES, ResultStore, keys, results, versions

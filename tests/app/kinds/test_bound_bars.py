@@ -7,13 +7,13 @@ from collections import defaultdict
 import pytest
 
 import planners as sp
-from app.kinds.bars_of_time import MOST
 from app.kinds.bound_bars import LOOKS, BoundBars, bound_looks, in_sight
 from app.kinds.registry import kind_of
-from app.kinds.whole import engines_of
+from app.kinds.timeline_bars import MOST
+from app.kinds.whole_tensors import engines_of
 from app.outputs.notebook.pages import shown_page
 from app.outputs.standalone.write import seen_of
-from app.views.time.timeline import timeline_legend_html
+from app.views.timing.timeline import timeline_legend_html
 from planners.core.program import Compute
 from planners.core.svg import Paints
 from planners.simulator.binding import ARRAY, seconds_bound

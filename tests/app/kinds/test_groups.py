@@ -12,16 +12,16 @@ import pytest
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan
 from app.display.groups import part_words, range_words
-from app.kinds.bars_of_time import Bars, runs
 from app.kinds.kind import Band
 from app.kinds.map_rows import REFILLED, MapRows
 from app.kinds.registry import kind_of, step_story
 from app.kinds.tables import MOST_LIVE
+from app.kinds.timeline_bars import Bars, runs
 from app.model.state import tensor_selection
 from app.views.dag.groups import group_words
 from app.views.dag.scene import scene
 from app.views.panels.tables import detail_rows, live_rows
-from app.views.time.group_bands import second_places, step_places
+from app.views.timing.group_bands import second_places, step_places
 from planners.core.colours import GROUPS, group_colour
 from planners.core.program import Compute, Load
 

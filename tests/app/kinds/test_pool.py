@@ -20,7 +20,7 @@ from app.display.wire import from_wire, to_wire
 from app.explorer import Explorer
 from app.jobs.handlers.code import can_write_code, has_generator, run_code
 from app.jobs.protocol import Answer, Request
-from app.kinds.bundle_stays import coalesced
+from app.kinds.bundle_residencies import coalesced
 from app.kinds.bundles import bundled, checked_bundled, plan_text
 from app.kinds.pool_rows import pool_rows
 from app.kinds.registry import step_story

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import planners as sp
-from app.jobs.desk import Desk
 from app.jobs.handlers.sweep import make_plan
-from app.jobs.homes import home_of
+from app.jobs.job_context import JobContext
+from app.jobs.worker_affinity import affinity_of
 from app.links.url import from_query, pinned_in, problem_of, to_query
 from app.model.machines import (
     MachineNumbers,
@@ -155,7 +155,7 @@ def test_the_plan_is_made_and_timed_with_the_numbers() -> None:
     session = Session(None)  # type: ignore[arg-type]
     session.problem.param.update(**SMALL, planner="fusion", budget="48 KiB")
     times = {}
-    desk = Desk(lambda line: None)
+    desk = JobContext(lambda line: None)
     for text in ("", "host.read_bytes_per_s=1e9", "dma_in.latency_s=0.001"):
         session.problem.machine_fields = text
         request = session.request()
@@ -174,7 +174,7 @@ def test_what_is_known_of_one_machine_is_not_told_of_another() -> None:
     assert "machine_fields" not in plain  # the usual problem is asked as ever
     session.problem.machine_fields = SLOW
     changed = session.request()
-    assert home_of(plain) != home_of(changed)
+    assert affinity_of(plain) != affinity_of(changed)
     assert key_of(plain) != key_of(changed)
     assert machine_of(changed).memory("host").read_bytes_per_s == 4e9
     point = {"problem": plain, "status": "optimal", "budget_bytes": 4096}

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 import planners as sp
-from app.jobs.desk import load_graph
+from app.jobs.job_context import load_graph
 from app.links.url import LOOKED_AT, VERSION, from_query
 from app.model.option_keys import type_of
 from app.model.sizes import format_exact, plain_shape, plain_whole

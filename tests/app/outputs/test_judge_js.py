@@ -15,7 +15,7 @@ import planners as sp
 from app.display.displayed_plan import DisplayedPlan, show
 from app.display.moved_by_hand import moved_plan
 from app.model.paths import ASSETS
-from app.outputs.site.stays import stays_data
+from app.outputs.site.residencies import stays_data
 from app.outputs.site.tasks import task_data
 from planners.assignments import Exercise, assignments, judge, solution
 from planners.assignments.assignment import Goal

@@ -16,8 +16,8 @@ import pytest
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan, show
-from app.jobs.desk import Desk
 from app.jobs.handlers.sweep import make_plan
+from app.jobs.job_context import JobContext
 from app.model.options import options
 from app.model.state import ProblemFields
 from app.outputs.scripts import as_python, plan_as_python
@@ -55,7 +55,7 @@ def planned(problem: ProblemFields, text: str = "") -> DisplayedPlan:
     session.problem.param.update(**problem.values_by_name())
     if text:
         session.uploads.texts[problem.model] = text
-    request, desk = session.request(), Desk(lambda line: None)
+    request, desk = session.request(), JobContext(lambda line: None)
     plan = make_plan(desk, desk.graph(request), request, request["budget"])
     return seen_of(plan).shown
 

@@ -15,7 +15,7 @@ import pytest
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan
-from app.outputs.site.ahead import Ahead, _made
+from app.outputs.site.background_plans import BackgroundPlans, _made
 from app.outputs.site.cells import Ids, SiteAsked, cells_of
 from app.outputs.site.folder import LIST, SiteFolder
 from app.outputs.site.pairs import pairs_data
@@ -173,7 +173,7 @@ def test_plans_of_a_process_that_died_are_made_here(tmp_path: Path) -> None:
 
 
 def test_a_stop_is_heard_while_another_process_plans() -> None:
-    ahead = Ahead(Waiting())
+    ahead = BackgroundPlans(Waiting())
     (cell,) = cells_of(asked("20KiB"))
     ahead.ask([cell])
     with pytest.raises(sp.Cancelled):

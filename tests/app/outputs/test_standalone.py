@@ -21,9 +21,9 @@ from app.model.state import Look
 from app.outputs.site.reasons import reasons
 from app.outputs.standalone import PageLook, page_html, seen_of, write_html
 from app.outputs.standalone.contents import contents
-from app.outputs.standalone.dressing import recolouring
 from app.outputs.standalone.figures import Figures
 from app.outputs.standalone.page import script_json
+from app.outputs.standalone.theme_colours import recolouring
 from app.outputs.standalone.write import STEPS
 from app.views.cursor.step_pages import steps_around
 from app.widgets.frames import state

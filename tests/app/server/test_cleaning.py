@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import panel.io.document as panel_documents
 import pytest
 
-from app.jobs.decoded import DecodedAnswers
+from app.jobs.answer_cache import DecodedAnswers
 from app.server import cleaning
 from app.server.cleaning import Cleaning
 from app.server.install import install_guards

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from app.display.displayed_plan import DisplayedPlan
-from app.jobs.desk import Desk
 from app.jobs.handlers.blaming import run_blame
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Request, read_line
 from app.session.session import Session
 from app.views.panels.peak_panel import PeakPanel, blame_rows
@@ -54,7 +54,7 @@ def test_theirs_and_the_better_one(visitor: Session, until: Any) -> None:  # noq
 
 def test_what_the_peak_is_made_of_is_said_before_what_lowers_it(shown: DisplayedPlan) -> None:
     lines: list[bytes] = []
-    run_blame(Desk(lines.append), Request("blame", more={"packed": shown.packed_text}))
+    run_blame(JobContext(lines.append), Request("blame", more={"packed": shown.packed_text}))
     answers = [read_line(line)[1] for line in lines]
     first, last = [answer.data for answer in answers if answer.name == "blame"]
     assert first["tensors"]

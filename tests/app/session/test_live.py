@@ -11,9 +11,9 @@ import pytest
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan, show
-from app.jobs.homes import home_of
 from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
+from app.jobs.worker_affinity import affinity_of
 from app.model.options import FUSION
 from app.model.sizes import format_exact
 from app.session.live import AGAIN
@@ -127,7 +127,9 @@ def test_what_may_stay_on_chip_is_not_in_a_preview_and_it_says_so(
     small = {**SMALL, "input_shape": "1x3x24x24"}
     session.problem.take(**{**FIELDS, **small}, joint=True)
     problem, size = session.request(), 16 * 1024
-    job = pool.submit(Request("preview", problem, {"budget_bytes": size}, home=home_of(problem)))
+    job = pool.submit(
+        Request("preview", problem, {"budget_bytes": size}, home=affinity_of(problem))
+    )
     found: list[Answer] = []
     until(lambda: found.extend(job.drain()) or job.state == "ended")
     preview = next(m for m in [*found, *job.drain()] if m.name == "preview")
@@ -149,7 +151,7 @@ def test_jobs_of_one_home_run_in_one_process(pool: WorkerPool, until: Any) -> No
     session = Session(pool)
     session.problem.param.update(**FIELDS)
     problem = session.request()
-    home, seen = home_of(problem), set()
+    home, seen = affinity_of(problem), set()
     for kind in ("reach", "preview", "preview"):
         job = pool.submit(Request(kind, problem, {"budget_bytes": 2**20}, home=home))
         until(lambda job=job: job.state == "ended")
@@ -164,11 +166,11 @@ def test_jobs_of_one_home_run_in_one_process(pool: WorkerPool, until: Any) -> No
 def test_a_home_is_all_but_the_budget() -> None:
     session = Session(None)  # type: ignore[arg-type]
     session.problem.param.update(**FIELDS)
-    home = home_of(session.request())
+    home = affinity_of(session.request())
     session.problem.budget = "MR"
-    assert home_of(session.request()) == home
+    assert affinity_of(session.request()) == home
     session.problem.take(channel_tile=4)
-    assert home_of(session.request()) != home
+    assert affinity_of(session.request()) != home
 
 
 def test_only_the_last_place_of_the_slider_is_asked_for(visit: Session) -> None:

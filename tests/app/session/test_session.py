@@ -31,7 +31,7 @@ def settle(session: Session, until: Any) -> None:
 
 def test_the_first_plan_needs_neither_panel_nor_torch_nor_a_worker() -> None:
     code = (
-        "import sys; from app.session.asking import Ask; from app.session.session import Session;"
+        "import sys; from app.session.requests import Ask; from app.session.session import Session;"
         "asked = []; Ask.ask = lambda self, request, **how: asked.append(request.kind);"
         "s = Session(None); s.open({}, {});"
         "assert asked == [];"

@@ -12,8 +12,8 @@ import pytest
 
 import planners as sp
 from app.display.compare import totals
-from app.jobs.desk import Desk
 from app.jobs.handlers.streaming import front_rows, resized, run_fronts, run_resolutions
+from app.jobs.job_context import JobContext
 from app.jobs.protocol import Answer, Request, read_line
 from app.links.url import from_query, problem_of, to_query
 from app.model.options import options, series, why_not
@@ -66,7 +66,7 @@ LINK = {
 def said(run: Any, request: Request) -> list[Answer]:
     """What a job says."""
     lines: list[bytes] = []
-    run(Desk(lines.append), request)
+    run(JobContext(lines.append), request)
     return [read_line(line)[1] for line in lines]
 
 
@@ -163,7 +163,7 @@ def test_what_has_no_resolution_is_told() -> None:
         resized([1, 77], 224)
     asked = Request("resolutions", {**PROBLEM, "graph": "{}"})
     with pytest.raises(sp.BadInput, match="uploaded"):
-        run_resolutions(Desk(lambda line: None), asked)
+        run_resolutions(JobContext(lambda line: None), asked)
     assert resized([1, 3, 9, 9], 224) == "1x3x224x224"
 
 

@@ -8,7 +8,7 @@ from bokeh.models import Range1d
 from app.display.detail import Sight
 from app.display.displayed_plan import DisplayedPlan
 from app.kinds.map_rows import MapRows
-from app.kinds.rows_in_sight import MERGED, RowsInSight
+from app.kinds.visible_rows import MERGED, RowsInSight
 from app.views.memory.address_map import AddressMap
 from app.views.memory.map_columns import COLUMNS
 from app.views.memory.occupancy import Occupancy

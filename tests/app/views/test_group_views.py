@@ -36,17 +36,17 @@ def test_zooming_in_is_told_only_where_it_helps(
 ) -> None:
     rows = MapRows(drawn, drawn.memories[0])
     assert rows.densest == max(rows.count(step, step + 1) for step in range(drawn.steps))
-    monkeypatch.setattr("app.kinds.rows_in_sight.BUNDLED", rows.densest - 1)
+    monkeypatch.setattr("app.kinds.visible_rows.BUNDLED", rows.densest - 1)
     assert "zoom in" not in open_explorer(drawn).map.note.text
-    monkeypatch.setattr("app.kinds.rows_in_sight.BUNDLED", rows.densest)
+    monkeypatch.setattr("app.kinds.visible_rows.BUNDLED", rows.densest)
     assert "zoom in" in open_explorer(drawn).map.note.text
 
 
 def test_the_map_goes_into_pieces_where_one_zooms_in(
     drawn: DisplayedPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.kinds.rows_in_sight.BUNDLED", 400)
-    monkeypatch.setattr("app.views.time.timeline.MOST", 400)
+    monkeypatch.setattr("app.kinds.visible_rows.BUNDLED", 400)
+    monkeypatch.setattr("app.views.timing.timeline.MOST", 400)
     explorer = open_explorer(drawn)
     view = explorer.map
     whole = len(view.source.data["left"])

@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from app.captions.notes import infeasible_story
-from app.captions.why import next_use
+from app.captions.spill_reasons import next_use
 from app.display.displayed_plan import DisplayedPlan, holes, local_maxima
 from app.kinds.map_rows import MapRows, map_marks
 from app.kinds.registry import step_story

@@ -16,9 +16,9 @@ import pytest
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan, show
 from app.explorer import Explorer
-from app.kinds.bars_of_time import interval_columns, stall_columns
 from app.kinds.map_rows import MapRows
 from app.kinds.registry import step_story
+from app.kinds.timeline_bars import interval_columns, stall_columns
 from app.model.glossary import plain
 from app.model.option_keys import offered, type_of
 from app.model.options import OBJECTIVE
@@ -43,7 +43,7 @@ from app.views.panels.solver import (
     stages,
 )
 from app.views.panels.status import status_html
-from app.views.time.timeline import narrow
+from app.views.timing.timeline import narrow
 from app.widgets.budget_field import WORDS_OF, place_of, slider_sizes, ticks_html
 from app.widgets.glyphs import GlyphLayer
 from app.widgets.palette import DARK, LIGHT, sequential
@@ -219,7 +219,7 @@ def test_lines_between_what_is_drawn_come_back_where_one_zooms_in(
     def look(layer: GlyphLayer, name: str) -> Any:
         return getattr(layer.renderer.glyph, name) if layer.renderer else layer._look[name]
 
-    monkeypatch.setattr("app.views.time.timeline.ACROSS", 10)
+    monkeypatch.setattr("app.views.timing.timeline.ACROSS", 10)
     monkeypatch.setattr("app.views.memory.address_map.FINE", 20)
     bars, rects = explorer.timeline, explorer.map.rects
     explorer.session.work.param.trigger("shown")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import planners as sp
-from app.kinds.bars_of_time import FULL, WAITS, Bars, Columns, lane_name
+from app.kinds.timeline_bars import FULL, WAITS, Bars, Columns, lane_name
 from app.model.units import seconds_text
 from planners.core.colours import BLUE, GREY, ORANGE, VERMILLION
 from planners.core.svg import (

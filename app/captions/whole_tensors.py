@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import planners as sp
 from app.captions.sentence import Sentence
-from app.captions.why import (
+from app.captions.spill_reasons import (
     away,
     next_use,
     output_words,

@@ -17,7 +17,7 @@ POLL_S = 0.1
 STAGE = "planned in another process"
 
 
-class Ahead:
+class BackgroundPlans:
     """What was handed to an executor, by cell; without one each plan is made when it is wanted."""
 
     def __init__(self, executor: Executor | None = None) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import planners as sp
 from app.jobs.files import read_data, uploaded_graph
-from app.jobs.homes import GRAPH_KEYS
 from app.jobs.protocol import Answer
+from app.jobs.worker_affinity import GRAPH_KEYS
 from app.model.sizes import plain_shape
 from planners.catalogue.loading import no_such_model
 
@@ -26,7 +26,7 @@ NO_FILES = ("timm:", "vmcu:")
 """How names of models begin that stand in no list, and are no file's."""
 
 
-class Desk:
+class JobContext:
     """One job at a time: reports results, knows whether it has been asked to stop."""
 
     def __init__(self, send: Callable[[bytes], object]) -> None:

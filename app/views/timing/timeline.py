@@ -18,7 +18,10 @@ from bokeh.plotting import figure
 import planners as sp
 from app.captions.pictures import time_words
 from app.display.displayed_plan import DisplayedPlan
-from app.kinds.bars_of_time import (
+from app.kinds.bound_bars import HATCHES, bound_looks
+from app.kinds.registry import kind_of
+from app.kinds.step_axis import ROOM_AFTER
+from app.kinds.timeline_bars import (
     BOUND,
     COLUMNS,
     ENDS_IN_SIGHT,
@@ -31,12 +34,9 @@ from app.kinds.bars_of_time import (
     Columns,
     lane_name,
 )
-from app.kinds.bound_bars import HATCHES, bound_looks
-from app.kinds.registry import kind_of
-from app.kinds.step_axis import ROOM_AFTER
-from app.kinds.whole import engines_of
+from app.kinds.whole_tensors import engines_of
 from app.model.units import seconds_text
-from app.views.time.group_bands import GroupBands, second_places
+from app.views.timing.group_bands import GroupBands, second_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS
 from app.widgets.frames import filled_there
 from app.widgets.glyphs import describe, put, tappable, tell

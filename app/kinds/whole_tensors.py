@@ -10,15 +10,15 @@ from typing import Any
 
 import planners as sp
 from app.captions.sentence import Sentence
-from app.captions.whole import whole_story
+from app.captions.whole_tensors import whole_story
 from app.display.displayed_plan import DisplayedPlan
 from app.display.stream import ShownRegion
-from app.kinds.bars_of_time import BOUND, ENGINES, Bars
 from app.kinds.bound_bars import BoundBars
 from app.kinds.kind import Band, Card, Looks, Row, Together, fact
 from app.kinds.map_rows import MapRows
 from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
+from app.kinds.timeline_bars import BOUND, ENGINES, Bars
 from app.model.state import selected_tensors
 from app.model.units import seconds_text
 from planners.core.bounds.floors import latency_floor_s

@@ -11,11 +11,11 @@ from app.display.displayed_plan import DisplayedPlan
 from app.jobs.handlers.sweep import measured
 from app.links.url import problem_of
 from app.model.units import joules_text, seconds_text
-from app.outputs.site.ahead import Ahead
+from app.outputs.site.background_plans import BackgroundPlans
 from app.outputs.site.cells import SiteCell
 from app.outputs.site.folder import SiteFolder
 from app.outputs.site.reasons import reasons
-from app.outputs.site.stays import stays_data
+from app.outputs.site.residencies import stays_data
 from app.outputs.site.texts import data_script, plan_frame
 from app.outputs.standalone import page_html, seen_of
 from app.views.panels.cards import badge, scope
@@ -39,7 +39,9 @@ class SitePlan:
 class Maker:
     """Makes what a folder does not have yet; plans that were read stay at hand for a network."""
 
-    def __init__(self, folder: SiteFolder, tasks: tuple[Exercise, ...], ahead: Ahead) -> None:
+    def __init__(
+        self, folder: SiteFolder, tasks: tuple[Exercise, ...], ahead: BackgroundPlans
+    ) -> None:
         self.folder, self.tasks, self.ahead = folder, tasks, ahead
         self._shown: dict[str, DisplayedPlan] = {}
 

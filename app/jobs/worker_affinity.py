@@ -12,7 +12,7 @@ GRAPH_KEYS = ("model", "granularity", "bytes_per_element", "input_shape", "graph
 """The fields of a problem that say which graph it is of."""
 
 
-def home_of(problem: Mapping[str, Any]) -> str:
+def affinity_of(problem: Mapping[str, Any]) -> str:
     """Equal for problems that share what is known of their groups: all fields except the budget."""
     names = (*GRAPH_KEYS, *ON_MACHINE, "options")
     return json.dumps([problem.get(name) for name in names], sort_keys=True)

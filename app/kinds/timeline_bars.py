@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import planners as sp
-from app.captions.why import cause_text
+from app.captions.spill_reasons import cause_text
 from app.display.instruction_names import InstructionNames
 from app.model.units import seconds_text
 from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
