@@ -31,33 +31,33 @@ def handler(kind: str) -> Callable[[JobContext, Request], Rest]:
     return function
 
 
-def serve(desk: JobContext, requests: SimpleQueue[dict[str, Any]]) -> None:
+def serve(context: JobContext, requests: SimpleQueue[dict[str, Any]]) -> None:
     """Run jobs one after the other, for ever."""
     while True:
         message = requests.get()
-        desk.job, rest = message["job"], None
+        context.job, rest = message["job"], None
         try:
             request = Request.from_json(message)
-            rest = handler(request.kind)(desk, request)
+            rest = handler(request.kind)(context, request)
         except sp.SpillwayError as error:
-            desk.failed(str(error))
+            context.failed(str(error))
         except MemoryError:
-            desk.failed(TOO_LARGE)
+            context.failed(TOO_LARGE)
         except Exception as error:  # a planner's bug must cost its job, not the worker
-            desk.failed(f"the planner failed: {type(error).__name__}: {error}")
-        desk.say(Answer("done") if rest is None else Answer("yielded", data=rest))
+            context.failed(f"the planner failed: {type(error).__name__}: {error}")
+        context.say(Answer("done") if rest is None else Answer("yielded", data=rest))
 
 
 def main(connection: MessageConnection) -> None:
     """Answer the requests of a server."""
     os.nice(5)
     os.environ.setdefault(NAME, "1")  # the pool has a worker a core
-    desk, requests = JobContext(connection.send), SimpleQueue[dict[str, Any]]()
+    context, requests = JobContext(connection.send), SimpleQueue[dict[str, Any]]()
 
     def take(data: bytes) -> None:
         message = json.loads(data)
         if "cancel" in message:
-            desk.cancelled.add(message["cancel"])
+            context.cancelled.add(message["cancel"])
         elif "kind" in message:
             requests.put(message)
 
@@ -65,4 +65,4 @@ def main(connection: MessageConnection) -> None:
     threading.Thread(target=versions, daemon=True).start()  # of the sources as they are now
     handler("plan")  # what the first plan needs is imported before it is asked for
     find_planner(DEFAULT).function()
-    serve(desk, requests)
+    serve(context, requests)

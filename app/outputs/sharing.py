@@ -18,13 +18,13 @@ from app.outputs.standalone import page_html, seen_of
 PAGE = "html"
 
 
-def run_export(desk: JobContext, request: Request) -> None:
+def run_export(context: JobContext, request: Request) -> None:
     """Check a plan and write one of its files; `html` as it is viewed."""
     asked = request.more
 
     def said(stage: str, share: float) -> None:
-        desk.progress(stage, share=share)
-        if desk.stopped:
+        context.progress(stage, share=share)
+        if context.stopped:
             raise sp.Cancelled("the export was stopped")
 
     said("checking every byte", 0.0)
@@ -37,4 +37,4 @@ def run_export(desk: JobContext, request: Request) -> None:
         said("writing", 0.5)
         text, ending = written(name, seen.shown), FILES[name][0]
     data = base64.b64encode(gzip.compress(text.encode(), 6)).decode()
-    desk.result("exported", name=file_stem(seen.shown) + ending, gzip=data)
+    context.result("exported", name=file_stem(seen.shown) + ending, gzip=data)

@@ -50,16 +50,16 @@ def make(fields: dict[str, Any]) -> dict[str, Any]:
     from app.jobs.handlers.sweep import make_plan, point
     from app.jobs.job_context import JobContext
 
-    desk, problem = JobContext(lambda line: None), request_of(fields)
-    graph = desk.graph(problem)
-    named = budgets(desk, graph, problem["weights"])
-    plan = make_plan(desk, graph, {**problem, "time_limit": PLAN_S}, problem["budget"])
+    context, problem = JobContext(lambda line: None), request_of(fields)
+    graph = context.graph(problem)
+    named = budgets(context, graph, problem["weights"])
+    plan = make_plan(context, graph, {**problem, "time_limit": PLAN_S}, problem["budget"])
     points = [{**point(plan), "budget_bytes": plan.budget_bytes, "problem": problem}]
     for planner in known_planners():
         if kind_of_planner(planner).whole_operators:
             options = {f"{planner}.objective": "latency"}
             whole = request_of({**fields, "planner": planner, "options": options})
-            row = point(make_plan(desk, graph, whole, "MR"))
+            row = point(make_plan(context, graph, whole, "MR"))
             points.append({**row, "budget_bytes": named["MR"], "problem": whole})
     for row in points:
         row.pop("plan", None)

@@ -48,15 +48,15 @@ def small_first_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 def usual_first() -> dict[str, Any]:
     """What is stored of a first page, of the usual problem."""
-    problem, desk = Models().request(), JobContext(lambda line: None)
-    graph = desk.graph(problem)
-    named = budgets(desk, graph, problem["weights"])
+    problem, context = Models().request(), JobContext(lambda line: None)
+    graph = context.graph(problem)
+    named = budgets(context, graph, problem["weights"])
     points = []
     for size in sweep_budgets(named):
-        row = point(make_plan(desk, graph, problem, size))
+        row = point(make_plan(context, graph, problem, size))
         row.pop("plan", None)
         points.append({**row, "budget_bytes": size, "problem": problem})
-    plan = make_plan(desk, graph, problem, problem["budget"])
+    plan = make_plan(context, graph, problem, problem["budget"])
     return {"problem": {}, "plan": plan.to_json(), "budgets": named, "points": points}
 
 

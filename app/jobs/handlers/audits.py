@@ -21,30 +21,30 @@ MOST_NAMED = 6
 """Tensors that are named of a list."""
 
 
-def send_judged(desk: JobContext, request: Request) -> None:
+def send_judged(context: JobContext, request: Request) -> None:
     """Judge a file's plan; send the verdict, and the plan as one that is shown."""
-    desk.progress("judging the plan")
+    context.progress("judging the plan")
     found, plan = _judged(request)
     asked = {name: request.problem[name] for name in ("upload", "model")}
-    desk.result("audit", **asked, digest=plan.graph.digest, **verdict_of(found))
-    send_plan(desk, plan)
+    context.result("audit", **asked, digest=plan.graph.digest, **verdict_of(found))
+    send_plan(context, plan)
 
 
-def run_better(desk: JobContext, request: Request) -> None:
+def run_better(context: JobContext, request: Request) -> None:
     """The better placement of the same tensors, as a plan that is shown."""
-    desk.progress("placing the tensors")
-    send_plan(desk, _judged(request, better=True)[1])
+    context.progress("placing the tensors")
+    send_plan(context, _judged(request, better=True)[1])
 
 
-def run_better_file(desk: JobContext, request: Request) -> None:
+def run_better_file(context: JobContext, request: Request) -> None:
     """The file with the better plan: the same model, or a table with our addresses."""
-    desk.progress("placing the tensors")
+    context.progress("placing the tensors")
     name, path = plain_name(request.problem["model"]), path_of(request.problem["upload"])
     if path.suffix != ".tflite":
         found, _ = _judged(request)
         text = StringIO()
         write_table(text, found.better().tensors)
-        _send_file(desk, f"{name}-better.csv", text.getvalue().encode(), found.better_sentence())
+        _send_file(context, f"{name}-better.csv", text.getvalue().encode(), found.better_sentence())
         return
     with named_file(path, name) as named:
         over = bool(request.more["over_inputs"])
@@ -55,7 +55,7 @@ def run_better_file(desk: JobContext, request: Request) -> None:
         line += f" For the {RUNTIME} only: {', '.join(plan.overlapped)} write over their inputs."
     if plan.unknown:
         line += f" Scratch of {', '.join(plan.unknown)} is not known: the head may be larger."
-    _send_file(desk, f"{name}-{'over-inputs' if over else 'planned'}.tflite", data, line)
+    _send_file(context, f"{name}-{'over-inputs' if over else 'planned'}.tflite", data, line)
 
 
 def _judged(request: Request, *, better: bool = False) -> tuple[Audit, Any]:
@@ -63,9 +63,9 @@ def _judged(request: Request, *, better: bool = False) -> tuple[Audit, Any]:
     return judged(path_of(problem["upload"]), plain_name(problem["model"]), better=better)
 
 
-def _send_file(desk: JobContext, name: str, data: bytes, line: str) -> None:
+def _send_file(context: JobContext, name: str, data: bytes, line: str) -> None:
     packed = base64.b64encode(gzip.compress(data, 6)).decode()
-    desk.result("file", name=name, gzip=packed, line=line)
+    context.result("file", name=name, gzip=packed, line=line)
 
 
 def verdict_of(found: Audit) -> dict[str, Any]:

@@ -16,10 +16,10 @@ BLAME_S = 15.0
 """For the plans of all changes."""
 
 
-def run_blame(desk: JobContext, request: Request) -> None:
+def run_blame(context: JobContext, request: Request) -> None:
     """Take a plan's peak apart, and then say what would lower it; of an allocation, that of the
     file that it is from, or of the better placement."""
-    desk.progress("planning what would lower the peak")
+    context.progress("planning what would lower the peak")
     problem = request.problem
     of: Any
     if "packed" in request.more:
@@ -32,6 +32,6 @@ def run_blame(desk: JobContext, request: Request) -> None:
             else found
         )
     if isinstance(of, sp.Plan):
-        desk.result("blame", **{**sp.blame(of, time_limit=0.0).to_json(), "planning": True})
-    blamed = sp.blame(of, time_limit=BLAME_S, should_stop=lambda: desk.stopped)
-    desk.result("blame", **blamed.to_json())
+        context.result("blame", **{**sp.blame(of, time_limit=0.0).to_json(), "planning": True})
+    blamed = sp.blame(of, time_limit=BLAME_S, should_stop=lambda: context.stopped)
+    context.result("blame", **blamed.to_json())

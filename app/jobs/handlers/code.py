@@ -41,9 +41,9 @@ def can_write_code(shown: DisplayedPlan | None) -> bool:
     return shown is not None and kind_of(shown).has_code and has_generator()
 
 
-def run_code(desk: JobContext, request: Request) -> None:
+def run_code(context: JobContext, request: Request) -> None:
     """Write the C code of a plan, and send it zipped."""
-    desk.progress("writing C code")
+    context.progress("writing C code")
     plan = sp.Plan.from_json(json.loads(request.more["plan"]))
     if plan.graph.parameter_bytes > MOST_WEIGHTS_BYTES:
         sizes = map(format_bytes, (plan.graph.parameter_bytes, MOST_WEIGHTS_BYTES))
@@ -53,7 +53,7 @@ def run_code(desk: JobContext, request: Request) -> None:
         target = Path(folder) / plan.graph.name
         sp.write_code(plan, target, weights=weights)  # type: ignore[arg-type]
         data = zipped(target)
-    desk.result("code", name=f"{plan.graph.name}-c.zip", zip=base64.b64encode(data).decode())
+    context.result("code", name=f"{plan.graph.name}-c.zip", zip=base64.b64encode(data).decode())
 
 
 def zipped(folder: Path) -> bytes:

@@ -30,11 +30,11 @@ PREVIEW_S = 0.08  # asked again, it continues where it stopped
 _known: OrderedDict[str, Live] = OrderedDict()
 
 
-def live(desk: JobContext, problem: Mapping[str, Any]) -> Live:
+def live(context: JobContext, problem: Mapping[str, Any]) -> Live:
     """What is known of a problem's groups; the last few problems are kept."""
     home = affinity_of(problem)
     if home not in _known:
-        graph, machine = desk.graph(problem), machine_of(problem)
+        graph, machine = context.graph(problem), machine_of(problem)
         _known[home] = Live(graph, machine, problem["options"])
         while len(_known) > HOMES:
             _known.popitem(last=False)
@@ -42,33 +42,33 @@ def live(desk: JobContext, problem: Mapping[str, Any]) -> Live:
     return _known[home]
 
 
-def run_reach(desk: JobContext, request: Request) -> None:
+def run_reach(context: JobContext, request: Request) -> None:
     """Prepare for all budgets up to one, and report the least budget with a plan."""
-    known, reach = live(desk, request.problem), request.more["budget_bytes"]
+    known, reach = live(context, request.problem), request.more["budget_bytes"]
 
     def goes_on(_moment: Progress) -> bool:
-        return not desk.stopped
+        return not context.stopped
 
-    desk.result("reach", least_bytes=known.least_bytes, reach_bytes=0)
+    context.result("reach", least_bytes=known.least_bytes, reach_bytes=0)
     known.reach(reach, Clock(REACH_S, goes_on))
-    if not desk.stopped:
-        desk.result("reach", least_bytes=known.least_bytes, reach_bytes=reach)
+    if not context.stopped:
+        context.result("reach", least_bytes=known.least_bytes, reach_bytes=reach)
 
 
-def run_preview(desk: JobContext, request: Request) -> None:
+def run_preview(context: JobContext, request: Request) -> None:
     """The best partition at a budget, without its program."""
     began = time.perf_counter()
-    known, budget = live(desk, request.problem), request.more["budget_bytes"]
+    known, budget = live(context, request.problem), request.more["budget_bytes"]
     try:
         partition = known.partition(budget, Clock(PREVIEW_S))
     except sp.BudgetTooSmall as error:
-        desk.result("preview", budget_bytes=budget, need_bytes=error.need_bytes)
+        context.result("preview", budget_bytes=budget, need_bytes=error.need_bytes)
         return
     ways = [known.model.best(mask, budget) for mask in partition.groups]
     proof: dict[str, Any] = {"bound_bytes": partition.bound_bytes, "status": partition.status}
     if request.problem["options"].get("joint"):  # maps that stay on chip are not yet known
         proof = {"bound_bytes": compulsory_bytes(known.graph), "status": "heuristic"}
-    desk.result(
+    context.result(
         "preview",
         budget_bytes=budget,
         traffic_bytes=partition.objective_bytes,
@@ -80,15 +80,15 @@ def run_preview(desk: JobContext, request: Request) -> None:
     )
 
 
-def run_why(desk: JobContext, request: Request) -> None:
+def run_why(context: JobContext, request: Request) -> None:
     """Report what the groups of a plan would cost otherwise, and why they are as they are."""
-    known, asked = live(desk, request.problem), request.more
+    known, asked = live(context, request.problem), request.more
     joint = bool(request.problem["options"].get("joint"))
     reasons = reasons_of(known, asked["groups"], asked["budget_bytes"], joint)
     for name, facts in zip(asked["names"], reasons, strict=True):
-        if desk.stopped:
+        if context.stopped:
             return
-        desk.result("why", group=name, facts=facts)
+        context.result("why", group=name, facts=facts)
 
 
 def reasons_of(

@@ -28,15 +28,15 @@ def refusal(error: sp.InvalidPlan) -> dict[str, Any]:
     return {"text": str(error), "step": error.step, "address": error.address, "fault": error.kind}
 
 
-def run_move(desk: JobContext, request: Request) -> None:
+def run_move(context: JobContext, request: Request) -> None:
     """Move one stay of a plan, given by its place among the stays."""
-    desk.progress("checking every byte")
+    context.progress("checking every byte")
     plan = sp.Plan.from_json(json.loads(request.more["plan"]))
     report = sp.check(plan)
     stay = report.residencies[request.more["stay"]]
     try:
         shown = judged(plan, report, stay, request.more["offset"])
     except sp.InvalidPlan as error:
-        desk.result("refused", **refusal(error))
+        context.result("refused", **refusal(error))
         return
-    desk.result("plan", **to_wire(shown))
+    context.result("plan", **to_wire(shown))

@@ -25,61 +25,61 @@ SIZE_INSTEAD = "choose a size; its network, which has one, is not in the file"
 FAILED = "The plan failed its check and is not shown."
 
 
-def run_plan(desk: JobContext, request: Request) -> None:
+def run_plan(context: JobContext, request: Request) -> None:
     """Plan one problem, then report the named budgets of its graph."""
     problem, began = request.problem, time.monotonic()
-    with desk.noting() as said:
-        proven = plan_and_report(desk, problem)
-    if not desk.stopped:
+    with context.noting() as said:
+        proven = plan_and_report(context, problem)
+    if not context.stopped:
         results().keep(request, said, time.monotonic() - began, proven=proven)
 
 
-def plan_and_report(desk: JobContext, problem: Mapping[str, Any]) -> bool:
+def plan_and_report(context: JobContext, problem: Mapping[str, Any]) -> bool:
     """Plan and send the plan, or why there is none; returns whether it is proven to be the best."""
-    graph, proven = desk.graph(problem), False
+    graph, proven = context.graph(problem), False
     if of_allocation(graph) and problem["budget"] in NAMED_BUDGETS:
         raise sp.BadInput(f"an allocation has no {problem['budget']}: {SIZE_INSTEAD}")
     try:
-        plan = make_plan(desk, graph, problem, problem["budget"])
+        plan = make_plan(context, graph, problem, problem["budget"])
         proven = plan.claims.status == "optimal"
-        send_plan(desk, plan)
+        send_plan(context, plan)
     except (sp.BudgetTooSmall, sp.NoPlanFound) as error:
         if error.need_bytes is None:
             raise
         spills = problem["options"].get("objective") != "peak"
         kind = kind_of_planner(problem["planner"])
         how = {"spills": spills, "exact": not kind.whole_operators, "streams": kind.streams}
-        desk.say(Answer("infeasible", data={**how, **infeasible(graph, error)}))
-    if not desk.stopped:
-        send_budgets(desk, graph, problem["weights"])
+        context.say(Answer("infeasible", data={**how, **infeasible(graph, error)}))
+    if not context.stopped:
+        send_budgets(context, graph, problem["weights"])
     return proven
 
 
-def send_plan(desk: JobContext, plan: sp.Plan) -> None:
+def send_plan(context: JobContext, plan: sp.Plan) -> None:
     """Check and time the plan as the server will read it, and send it with the results."""
-    desk.progress("checking every byte")
+    context.progress("checking every byte")
     if is_bundled(plan):
-        send_pool_plan(desk, plan)
+        send_pool_plan(context, plan)
         return
     try:
         text = json.dumps(plan.to_json(), separators=(",", ":"))
         with bugs_explained(plan):
-            shown = show(text, desk.reporter())
+            shown = show(text, context.reporter())
     except sp.InvalidPlan as error:
         raise sp.BadInput(f"{FAILED} {error}") from error
-    desk.result("plan", **to_wire(shown))
+    context.result("plan", **to_wire(shown))
 
 
-def send_pool_plan(desk: JobContext, plan: sp.Plan) -> None:
+def send_pool_plan(context: JobContext, plan: sp.Plan) -> None:
     """The same for a program of pixels: first what is drawn, then its text once it is written."""
     try:
         with bugs_explained(plan):
-            shown = checked_bundled(plan, desk.reporter())
+            shown = checked_bundled(plan, context.reporter())
     except sp.InvalidPlan as error:
         raise sp.BadInput(f"{FAILED} {error}") from error
-    desk.result("plan", **to_wire(shown))
-    desk.progress("writing the plan down")
-    desk.result("text", packed=plan_text(plan))
+    context.result("plan", **to_wire(shown))
+    context.progress("writing the plan down")
+    context.result("text", packed=plan_text(plan))
 
 
 def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall | sp.NoPlanFound) -> dict[str, Any]:
@@ -97,14 +97,14 @@ def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall | sp.NoPlanFound) -> di
     }
 
 
-def budgets(desk: JobContext, graph: sp.Graph, weights: str) -> dict[str, Any]:
+def budgets(context: JobContext, graph: sp.Graph, weights: str) -> dict[str, Any]:
     """MR, MH and MP of a graph as plain numbers, cached by the graph's content."""
     parameters = weights == COUNTED
     asked = Request("budgets", {"graph": graph.digest, "parameters": parameters})
     began = time.monotonic()
     if known := results().recall(asked):
         return dict(json.loads(known.lines[0]))
-    desk.progress("finding the minimum peak memory (MP)")
+    context.progress("finding the minimum peak memory (MP)")
     named = sp.budgets(graph, parameters=parameters)
     names = ("MR", "MH", "MP", "MP_proven", "MP_bound", "default_peak", "binding_operator")
     told = {name: getattr(named, name) for name in names}
@@ -112,16 +112,16 @@ def budgets(desk: JobContext, graph: sp.Graph, weights: str) -> dict[str, Any]:
     return told
 
 
-def send_budgets(desk: JobContext, graph: sp.Graph, weights: str) -> None:
+def send_budgets(context: JobContext, graph: sp.Graph, weights: str) -> None:
     """Report the named budgets of a graph; an allocation has none."""
     if not of_allocation(graph):
-        desk.result("budgets", **budgets(desk, graph, weights))
+        context.result("budgets", **budgets(context, graph, weights))
 
 
-def run_budgets(desk: JobContext, request: Request) -> None:
+def run_budgets(context: JobContext, request: Request) -> None:
     """Report the named budgets of a problem's graph."""
     problem = request.problem
-    send_budgets(desk, desk.graph(problem), problem["weights"])
+    send_budgets(context, context.graph(problem), problem["weights"])
 
 
 def run_warm(_desk: JobContext, _request: Request) -> None:

@@ -37,13 +37,13 @@ FRONTS_S = 20.0
 Found = tuple[str, Sequence[DelayPoint]]
 
 
-def run_fronts(desk: JobContext, request: Request) -> None:
+def run_fronts(context: JobContext, request: Request) -> None:
     """Delay against memory: every breakpoint, the exact fronts, the paper's search and points."""
     problem = request.problem
-    for name, rows in front_rows(desk.graph(problem), machine_of(problem), problem["options"]):
-        if desk.stopped:
+    for name, rows in front_rows(context.graph(problem), machine_of(problem), problem["options"]):
+        if context.stopped:
             return
-        desk.result("front", name=name, points=rows)
+        context.result("front", name=name, points=rows)
 
 
 def front_rows(
@@ -90,23 +90,23 @@ def _point(schedule: Any) -> DelayPoint:
     return DelayPoint(schedule.memory_bytes, schedule.delay_s, rings)
 
 
-def run_resolutions(desk: JobContext, request: Request) -> None:
+def run_resolutions(context: JobContext, request: Request) -> None:
     """Delay and memory of pipelines at each of several resolutions of the input, with no budget."""
     problem = request.problem
     if problem.get("graph") or str(problem.get("upload", "")).endswith((".json", ".html", ".pt2")):
         raise sp.BadInput("an uploaded graph has one resolution: choose a model of the catalogue")
     for resolution in request.more["resolutions"]:
-        if desk.stopped:
+        if context.stopped:
             return
-        desk.progress(f"{resolution} × {resolution}")
+        context.progress(f"{resolution} × {resolution}")
         shape = resized(request.more["shape"], resolution)
         graph = load_graph({**problem, "input_shape": shape})
         planned = Planned(graph, machine_of(problem), problem["options"])
         for pipeline in request.more["pipelines"]:
-            if desk.stopped:
+            if context.stopped:
                 return
             point = planned.point(pipeline)
-            desk.result(
+            context.result(
                 "resolution",
                 resolution=resolution,
                 pipeline=pipeline,

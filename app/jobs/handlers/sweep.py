@@ -21,7 +21,7 @@ MOST_TEXT = 2_000_000
 
 
 def make_plan(
-    desk: JobContext, graph: sp.Graph, problem: Mapping[str, Any], budget: Any
+    context: JobContext, graph: sp.Graph, problem: Mapping[str, Any], budget: Any
 ) -> sp.Plan:
     """Run the planner that a problem names; the plan is checked as it is shown."""
     return sp.plan(
@@ -31,25 +31,25 @@ def make_plan(
         machine=machine_of(problem),
         time_limit=problem["time_limit"],
         weights=problem["weights"],
-        progress=desk.reporter(),
+        progress=context.reporter(),
         replay=False,
         **problem["options"],
     )
 
 
-def run_sweep(desk: JobContext, request: Request) -> Rest:
+def run_sweep(context: JobContext, request: Request) -> Rest:
     """Plan one problem under one of several budgets; the rest goes back to the queue."""
     problem, index = request.problem, request.more.get("start", 0)
     if index >= len(request.more["budgets"]):
         return None
     budget = request.more["budgets"][index]
-    if outcome := known_point(desk, {**problem, "budget": budget}):
+    if outcome := known_point(context, {**problem, "budget": budget}):
         kind = "point" if "status" in outcome else "unfit"
-        desk.result(kind, index=index, budget_bytes=budget, **outcome)
+        context.result(kind, index=index, budget_bytes=budget, **outcome)
     return {"start": index + 1} if index + 1 < len(request.more["budgets"]) else None
 
 
-def known_point(desk: JobContext, problem: Mapping[str, Any]) -> dict[str, Any] | None:
+def known_point(context: JobContext, problem: Mapping[str, Any]) -> dict[str, Any] | None:
     """The point of a problem, from the cache or planned now; where no plan exists, what it needs
     (`need_bytes`); None where it was stopped."""
     asked = Request("point", problem)
@@ -57,8 +57,8 @@ def known_point(desk: JobContext, problem: Mapping[str, Any]) -> dict[str, Any] 
         return dict(json.loads(known.lines[0]))
     began, proven = time.monotonic(), False
     try:
-        plan = make_plan(desk, desk.graph(problem), problem, problem["budget"])
-        if desk.stopped:
+        plan = make_plan(context, context.graph(problem), problem, problem["budget"])
+        if context.stopped:
             return None
         with bugs_explained(plan):
             outcome, proven = point(plan), plan.claims.status == "optimal"

@@ -14,46 +14,46 @@ from app.model.upload_store import PLANS, path_of
 TYPE_SHAPE = "type it into the field Input shape, as 1x3x224x224 or by names as batch=1, length=16"
 
 
-def run_check(desk: JobContext, request: Request) -> None:
+def run_check(context: JobContext, request: Request) -> None:
     """Read an uploaded plan or graph; a plan is taken only if its check passes."""
-    desk.progress("checking the uploaded file")
-    check_text(desk, request.more["text"], THE_FILE)
+    context.progress("checking the uploaded file")
+    check_text(context, request.more["text"], THE_FILE)
 
 
-def check_text(desk: JobContext, text: str, name: str) -> None:
+def check_text(context: JobContext, text: str, name: str) -> None:
     """The same for a text, of the file of this name."""
     data = read_data(text, name)
     if is_graph(data, name):
-        send_graph(desk, sp.Graph.from_json(data), text)
+        send_graph(context, sp.Graph.from_json(data), text)
         return
     plan = sp.Plan.from_json(data)
-    send_plan(desk, plan)
-    send_budgets(desk, plan.graph, weights_in(plan))
+    send_plan(context, plan)
+    send_budgets(context, plan.graph, weights_in(plan))
 
 
-def send_graph(desk: JobContext, graph: sp.Graph, text: str = "") -> None:
+def send_graph(context: JobContext, graph: sp.Graph, text: str = "") -> None:
     """Send a graph that could be read; with its text where its file is not to be read again."""
     names = ("name", "granularity", "bytes_per_element")
-    desk.result("graph", text=text, **{name: getattr(graph, name) for name in names})
+    context.result("graph", text=text, **{name: getattr(graph, name) for name in names})
 
 
-def run_import(desk: JobContext, request: Request) -> None:
+def run_import(context: JobContext, request: Request) -> None:
     """Read an uploaded file of any kind; one that is no plan becomes a model, unless what its
     runtime plans is to be `judged`."""
     path, name = path_of(request.problem["upload"]), plain_name(request.problem["model"])
-    desk.progress("reading the uploaded file")
+    context.progress("reading the uploaded file")
     if path.suffix in (".json", ".html"):
         file = str(request.more["file"])
-        check_text(desk, read_text(path, file), file)
+        check_text(context, read_text(path, file), file)
         return
     if path.suffix[1:] in PLANS or request.more.get("judged"):
-        send_judged(desk, request)
+        send_judged(context, request)
         return
     try:
-        send_graph(desk, desk.graph(request.problem))
+        send_graph(context, context.graph(request.problem))
     except sp.BadInput as error:
         if "input_shape" not in str(error):
             raise
         width = request.problem["bytes_per_element"] or "native"  # as a file that has a shape
         known = {"granularity": request.problem["granularity"], "bytes_per_element": width}
-        desk.result("shapeless", name=name, text="", line=f"{error}: {TYPE_SHAPE}", **known)
+        context.result("shapeless", name=name, text="", line=f"{error}: {TYPE_SHAPE}", **known)

@@ -324,9 +324,9 @@ def test_code_with_more_weights_than_a_page_takes_is_refused(
     shown: DisplayedPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.jobs.handlers.code.MOST_WEIGHTS_BYTES", 10)
-    desk = SimpleNamespace(progress=lambda _: None)
+    context = SimpleNamespace(progress=lambda _: None)
     with pytest.raises(sp.BadInput, match="spillway code plan.json --out DIR.* up to 10 B"):
-        run_code(desk, Request("code", more={"plan": shown.text}))  # type: ignore[arg-type]
+        run_code(context, Request("code", more={"plan": shown.text}))  # type: ignore[arg-type]
 
 
 def test_too_small_a_pool_names_what_binds(session: Session, until: Until) -> None:

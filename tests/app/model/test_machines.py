@@ -155,12 +155,12 @@ def test_the_plan_is_made_and_timed_with_the_numbers() -> None:
     session = Session(None)  # type: ignore[arg-type]
     session.problem.param.update(**SMALL, planner="fusion", budget="48 KiB")
     times = {}
-    desk = JobContext(lambda line: None)
+    context = JobContext(lambda line: None)
     for text in ("", "host.read_bytes_per_s=1e9", "dma_in.latency_s=0.001"):
         session.problem.machine_fields = text
         request = session.request()
         assert request.get("machine_fields", "") == text
-        plan = make_plan(desk, desk.graph(request), request, request["budget"])
+        plan = make_plan(context, context.graph(request), request, request["budget"])
         times[text] = sp.simulate(plan).makespan_s
         found = problem_of(plan)
         assert (found["machine"], found["machine_fields"]) == ("npu_small", text)

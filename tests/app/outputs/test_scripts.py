@@ -55,8 +55,8 @@ def planned(problem: ProblemFields, text: str = "") -> DisplayedPlan:
     session.problem.param.update(**problem.values_by_name())
     if text:
         session.uploads.texts[problem.model] = text
-    request, desk = session.request(), JobContext(lambda line: None)
-    plan = make_plan(desk, desk.graph(request), request, request["budget"])
+    request, context = session.request(), JobContext(lambda line: None)
+    plan = make_plan(context, context.graph(request), request, request["budget"])
     return seen_of(plan).shown
 
 
