@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from planners.core.tables.table import (
 )
 from planners.simulator.columns.parts import compute_of, computed_parts
 from planners.simulator.columns.replay import Columns
+from planners.simulator.columns.scoreboard import issue_times
 from planners.simulator.columns.undecided import Undecided, require
 from planners.simulator.columns.waits import Waits
 from planners.simulator.records.interval import Interval, shares
@@ -222,18 +223,17 @@ class _Timing:
         for at, items in joined.items():
             seconds[at] = sum(self.taken[item] for item in items)
         taken = seconds.tolist()
-        board = list(_board(waits, self.engines, taken, serial))
-        start, stop, stall, cause, blocker = zip(*board, strict=True) if board else ((),) * 5
-        causes, blockers = np.array(cause, np.uint8), np.array(blocker, np.int64)
+        times = issue_times(waits, self.engines, taken, serial)
+        causes, blockers = np.array(times.cause, np.uint8), np.array(times.blocker, np.int64)
         names = {name: at for at, name in enumerate(dict.fromkeys(self.engines))}
         whole = IntervalColumns(
             engines=tuple(names),
             labels=(*table.operators, *table.tensors),
             engine=np.array([names[name] for name in self.engines], np.int64),
             label=self._labels[head],
-            start_s=np.array(start, np.float64),
-            stop_s=np.array(stop, np.float64),
-            stall_s=np.array(stall, np.float64),
+            start_s=np.array(times.start_s, np.float64),
+            stop_s=np.array(times.stop_s, np.float64),
+            stall_s=np.array(times.stall_s, np.float64),
             instruction=head,
             step=table.step[head],
             cause=causes,
@@ -301,69 +301,3 @@ class _Timing:
         table = self.table
         tensor = table.tensor[np.minimum(table.first[:-1], len(table.tensor) - 1)]
         return np.where(table.operator >= 0, table.operator, len(table.operators) + tensor)
-
-
-def _board(
-    waits: Waits, engines: Sequence[str], seconds: Sequence[float], serial: bool
-) -> Iterator[tuple[float, float, float, int, int]]:
-    """Start, stop, stall, cause (of `CAUSES`) and blocker of each issue, one after the other.
-
-    Ends are compared as (time, issue), as `planners.simulator.hazards` has them.
-    """
-    count = len(waits)
-    free = dict.fromkeys(engines, 0.0)
-    ends = [0.0] * (count + waits.slots)
-    who = list(range(count)) + [-1] * waits.slots
-    floor, last = (0.0, -1), (0.0, -1)
-    read_first, reads = waits.reads
-    span_first, _ = waits.spans
-    writer_first, writers = waits.writers
-    lain = waits.lain
-    reader_first, readers = waits.readers
-    upto = list(reader_first)
-    latest = [(0.0, -1)] * (len(reader_first) - 1)
-    for at in range(count):
-        if at in waits.barriers:
-            floor = max(floor, last)
-        if at in waits.several:
-            for slot, some in waits.several[at]:
-                ends[slot], who[slot] = max((ends[each], each) for each in some)
-        ready, blocker = floor
-        cause = 4
-        for wait in reads[read_first[at] : read_first[at + 1]]:
-            if ends[wait] > ready:
-                ready, blocker, cause = ends[wait], who[wait], 1
-        for span in range(span_first[at], span_first[at + 1]):
-            begin, end = writer_first[span], writer_first[span + 1]
-            if begin == end:
-                continue
-            wrote, wait = max((ends[each], each) for each in writers[begin:end])
-            if wrote > ready:
-                ready, blocker, cause = wrote, wait, 2
-            for stay in lain[begin:end]:
-                if stay < 0:
-                    continue
-                to, stop = upto[stay], reader_first[stay + 1]
-                if to < stop and readers[to] < at:
-                    most = latest[stay]
-                    while to < stop and readers[to] < at:
-                        event = (ends[readers[to]], readers[to])
-                        if event > most:
-                            most = event
-                        to += 1
-                    upto[stay], latest[stay] = to, most
-            was = max((latest[stay] for stay in lain[begin:end] if stay >= 0), default=(0.0, -1))
-            if was[0] > ready:
-                ready, blocker = was
-                cause = 3
-        engine = engines[at]
-        idle = free[engine]
-        start = idle if idle > ready else ready
-        stalled = not serial and ready > idle
-        if serial and last[0] > start:
-            start = last[0]
-        stop_at = start + seconds[at]
-        ends[at] = free[engine] = stop_at
-        if (stop_at, at) > last:
-            last = (stop_at, at)
-        yield start, stop_at, ready - idle if stalled else 0.0, cause if stalled else 0, blocker
