@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import pickle
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
@@ -18,7 +17,6 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.core.watchdog import TimeUp, give_up_after
 from planners.study.less_memory import aim_of, no_worse_in_more
 from planners.study.worker_processes import WorkerProcesses
 from tests.random_graphs import random_graph
@@ -271,65 +269,6 @@ def test_what_takes_too_long_is_given_up_and_the_rest_goes_on(
     assert found["status"].tolist()[0] == "failed"
     assert found["reason"].tolist()[0] == "time-out: given up after 0.2 s"
     assert found["status"].tolist()[1] != "failed"
-
-
-def test_giving_up_comes_late_or_not_at_all() -> None:
-    """Work that ends just in time has its result; the end never arrives after it."""
-    for seconds in (0.0, 1e-5, 1e-4, 1e-3, 1e-2) * 20:
-        with contextlib.suppress(TimeUp), give_up_after(seconds):
-            time.sleep(seconds)
-    time.sleep(0.05)
-
-
-def test_giving_up_that_is_lost_on_its_way_comes_again() -> None:
-    """As where it falls into a callback of the garbage collector, which loses what is raised."""
-
-    def work(seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            pass
-
-    def lose_the_first() -> None:
-        with contextlib.suppress(TimeUp):
-            work(30)
-        work(30)
-
-    with pytest.raises(TimeUp), give_up_after(0.05):
-        lose_the_first()
-    with give_up_after(0.05) as state, contextlib.suppress(TimeUp):
-        work(30)
-    assert state.sent
-    time.sleep(1.1)  # nothing comes once it is over
-
-
-def test_of_giving_up_that_a_finaliser_loses_nothing_is_printed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    told: list[type[BaseException]] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda found: told.append(found.exc_type))
-    before = sys.unraisablehook
-
-    class Slow:
-        def __init__(self, error: type[BaseException]) -> None:
-            self.error = error
-
-        def __del__(self) -> None:
-            until = time.monotonic() + 30
-            while time.monotonic() < until and self.error is TimeUp:
-                pass
-            raise self.error
-
-    def work() -> None:
-        Slow(KeyError)
-        Slow(TimeUp)
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            pass
-
-    with pytest.raises(TimeUp), give_up_after(0.05):
-        work()
-    assert told == [KeyError]
-    assert sys.unraisablehook is before
 
 
 def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:
