@@ -7,15 +7,15 @@ more are released.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice, pairwise
 from time import perf_counter
 from typing import NamedTuple
 
 from planners.core.access import needs, needs_of_all, share_of_macs
 from planners.core.graph import Operator
-from planners.core.loops import moved, movement, rolled
+from planners.core.loops import rolled
 from planners.core.program import (
     Box,
     Compute,
@@ -26,13 +26,13 @@ from planners.core.program import (
     Piece,
     Region,
     Release,
-    Repeat,
     Store,
     piece_bytes,
 )
 from planners.core.progress import TimeOver
 from planners.fusion.emit.laid import LaidGroup
 from planners.fusion.emit.residents import PiecesInOrder, Residents, home
+from planners.fusion.emit.tile_loops import LEAST_ROUNDS, TileState, tiles_in_loops
 from planners.fusion.tile.axes import Axes, box_of, rows_in, rows_of
 from planners.fusion.tile.channel_streaming import AdvancingUnit
 from planners.fusion.tile.cuts import channel_breaks, in_order, parameter_boxes
@@ -40,8 +40,6 @@ from planners.fusion.tile.passes import input_channels, pass_ranges, stretches
 from planners.fusion.tile.rows import OperatorRows
 
 Range = tuple[int, int]
-LEAST_ROUNDS = 4
-"""Fewer tiles are written one by one."""
 _Share = tuple[int, Range | None, Range | None, bool]
 """An operator's place in its group, channels made, channels summed, and whether these are last."""
 
@@ -69,8 +67,8 @@ class GroupEmitter:
         self.group, self.plan, self.layout = laid.group, laid.plan, laid.layout
         self.flows, self.batches = laid.arranger.flows, laid.arranger.batches
         self.sliced = laid.arranger.sliced
-        self.resident: dict[str, PiecesInOrder] = defaultdict(PiecesInOrder)
-        self.parameters: dict[tuple[int, Range], tuple[Operand, ...]] = {}
+        self.state = TileState(frozenset(t for t in self.sliced if t in self.held))
+        self.resident, self.parameters = self.state.pieces, self.state.parameters
         self.boxes: dict[_Share, dict[str, Box]] = {}  # of parameters that are read
         self.cuts = {t: self._cuts(t) for t in self.group.tensors}
         self.images: Range | None = None
@@ -78,8 +76,6 @@ class GroupEmitter:
         self.part: Range | None = None  # the output channels of this pass
         self.wanted: dict[str, Range] | None = None  # the input channels of this pass
         self.turn = 0
-        self.tile = 0
-        self.moved: dict[str, int] = defaultdict(int)  # where the next few channels go
         self.irregular = {i for i, m in enumerate(self.group.members) if not in_order(m.op)}
 
     def _cuts(self, tensor: str) -> list[int]:
@@ -218,76 +214,10 @@ class GroupEmitter:
                 for c in channel_breaks(self.graph, self.group.members[i].op)
                 if len(parts) > LEAST_ROUNDS
             }
+            turns, kept = max(1, len(self.layout.tiles)), partial(self._kept, strip)
             for few in stretches([part for part in parts[:-1] if part], breaks):
-                yield from self._looped(few, strip, tile)
+                yield from tiles_in_loops(few, turns, tile, self.state, kept)
         yield from tile(parts[-1])
-
-    def _looped(
-        self,
-        parts: Sequence[Range],
-        strip: int,
-        tile: Callable[[Range | None], Iterator[Instruction]],
-    ) -> Iterator[Item]:
-        """Tiles of equally many channels, as a loop where they move alike.
-
-        What a tile needs is linear in its channels, clipped at the map's ends (but not where calls
-        give channels another order): if the first, second and last move alike, so do those between.
-        """
-        turns = self._turns
-        rounds = len(parts) // turns
-        if rounds < LEAST_ROUNDS:
-            yield from rolled([[*tile(channels)] for channels in parts])
-            return
-        known = len(self.parameters)
-
-        def body(number: int) -> list[Item]:
-            few = parts[number * turns : (number + 1) * turns]
-            return [item for channels in few for item in tile(channels)]
-
-        first, before = body(0), self._counters()
-        second, after = body(1), self._counters()
-        move = movement(first, second)
-        regular = move is not None and len(self.parameters) == known  # None is loaded to stay.
-        there = {t: len(self.resident[t]) for t in self.sliced if t in self.held}
-        if move is not None and regular:
-            self._count_on(before, after, rounds - 2)
-            last = body(rounds - 1)
-            regular = last == [moved(i, m, rounds - 1) for i, m in zip(first, move, strict=True)]
-            if not regular:
-                self._count_on(after, after, 0)
-                for tensor, count in there.items():
-                    self.resident[tensor].cut(count)
-        if move is None or not regular:
-            yield from rolled([first, second, *([*tile(part)] for part in parts[2 * turns :])])
-            return
-        self._keep_from_loop(there, parts[2 * turns : (rounds - 1) * turns], strip)
-        if first:
-            yield Repeat(rounds, tuple(first), move)
-        for channels in parts[rounds * turns :]:
-            yield from tile(channels)
-
-    def _keep_from_loop(self, before: dict[str, int], parts: Sequence[Range], strip: int) -> None:
-        """Say what a loop's tiles between the second and the last made that stays on chip."""
-        for tensor, count in before.items():
-            made = self.resident[tensor]
-            if len(made) > count:
-                places = (self._places([tensor], strip, part) for part in parts)
-                made.insert(count, [operand for few in places for operand in few])
-
-    @property
-    def _turns(self) -> int:
-        """Tiles after which refilled parameters lie where they lay."""
-        return max(1, len(self.layout.tiles))
-
-    def _counters(self) -> dict[str, int]:
-        return {**self.moved, "": self.tile}
-
-    def _count_on(self, before: dict[str, int], after: dict[str, int], rounds: int) -> None:
-        """Count addresses and tiles as if so many rounds like the last one had been made."""
-        for tensor in self.moved:
-            first = before.get(tensor, 0)
-            self.moved[tensor] = first + rounds * (after[tensor] - first)
-        self.tile = before[""] + rounds * (after[""] - before[""])
 
     def _compute(
         self,
@@ -369,6 +299,10 @@ class GroupEmitter:
             else:
                 self.resident[name].append(operand)
 
+    def _kept(self, strip: int, tensor: str, parts: Sequence[Range]) -> list[Operand]:
+        """What tiles of these channels leave of a tensor that stays on chip."""
+        return [operand for part in parts for operand in self._places([tensor], strip, part)]
+
     # ---- rows ------------------------------------------------------------------------------
 
     def _fresh(self, tensor: str, strip: int) -> Range:
@@ -403,8 +337,8 @@ class GroupEmitter:
             return Operand(piece, self.residents.place(piece, self.held[tensor], channels))
         size = piece_bytes(self.graph, piece)
         if tensor in self.sliced:
-            offset = self.moved[tensor]
-            self.moved[tensor] += size
+            offset = self.state.addresses[tensor]
+            self.state.addresses[tensor] += size
         else:
             ring = self.layout.rings[tensor]
             offset = (self.turn * rows_of(shape) + rows[0]) * ring.slot_bytes
@@ -465,8 +399,8 @@ class GroupEmitter:
             if channels is not None and self.plan.channel_passes == 1:
                 at += channels[0] * member.channel_bytes
         else:
-            at = self.layout.tiles[self.tile % len(self.layout.tiles)]
-            self.tile += 1
+            at = self.layout.tiles[self.state.weight_tiles % len(self.layout.tiles)]
+            self.state.weight_tiles += 1
         operands = []
         for name, box in boxes.items():
             piece = Piece(name, box)
