@@ -9,6 +9,7 @@ import typer
 
 import planners as sp
 from planners.cli.app import AsJson, app
+from planners.cli.files import require_distinct
 from planners.cli.options import (
     FoldPadding,
     GranularityOption,
@@ -18,7 +19,6 @@ from planners.cli.options import (
     WeightsOption,
     Width,
     load,
-    require_distinct,
     weights_given,
 )
 from planners.cli.output import CommandAnswer, print_table, size_text, with_notes

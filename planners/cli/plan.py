@@ -10,6 +10,7 @@ import typer
 
 import planners as sp
 from planners.cli.app import AsJson, app
+from planners.cli.files import require_distinct
 from planners.cli.options import (
     ExportLp,
     ExportMps,
@@ -23,7 +24,6 @@ from planners.cli.options import (
     WeightsOption,
     Width,
     load,
-    require_distinct,
     say_what_weights_do,
     weights_given,
 )

@@ -16,6 +16,7 @@ import typer
 import planners as sp
 from planners.catalogue.names import TORCHVISION
 from planners.cli.app import AsJson, app
+from planners.cli.files import require_distinct
 from planners.cli.options import (
     FoldPadding,
     GranularityOption,
@@ -26,7 +27,6 @@ from planners.cli.options import (
     WeightsOption,
     Width,
     load,
-    require_distinct,
     weights_given,
 )
 from planners.cli.output import CommandAnswer, Reporter, print_table
