@@ -21,44 +21,106 @@ from planners.cli.output import answers_only, fail, one_line_at_most
 from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError, WishesConflict
 
 NO_MEMORY = "there is not enough memory for this: try a smaller network, or a machine with more"
-LINES = """
-apply       Plan the arena of TensorFlow Lite Micro and write that plan into the model's file.
-assignments Ten tasks from easy to hard; `spillway judge` says whether an answer passes.
-judge       Does an answer pass, and if not, why? Exits with 3 where one does not.
-audit       Judge another tool's plan: conflicts, its peak, the proven least, and what binds.
-blame       What is a plan's peak made of? By kind, block and tensor, each with what lowers it.
-code        Write an overlap plan as C99: int8, one pool of the planned bytes, no other memory.
-export      Write a plan as a page that opens offline, as tables, or as a trace.
-winners     Which planner wins where in a sweep, and its share of the Pareto fronts (hypervolume).
-headroom    Print the largest image that fits: by overlap, and by what other frameworks need.
-options     List the options of a planner, or of all, with defaults, bounds and help.
-pack        Find an offset for each lifetime (half-open intervals), or what cannot fit together.
-models      List the catalogue.
-graph       Import a model, and print its operators or save its graph as JSON.
-budgets     Print MR, MH and MP: the least budget, the mean, and what the best order holds at most.
-plan        Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far.
-check       Replay a plan and compare it with its claims and layout; say what is not compared.
-simulate    Time a plan: makespan, what each engine does, energy; what binds each operator.
-run         Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch.
-reproduce   Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's.
-schedule    Bound the response times of networks that run periodically and stream their parameters.
-sweep       Plan models × planners × budgets into one table.
-calibrate   Measure this machine's copy, arithmetic and storage rates into a machine file.
-serve       Open the explorer in the browser.
-site        Write models × planners × budgets as a site of plain files, without a server.
-"""
-"""What each command does, as its own docstring begins, in the order of the help."""
-MODULES = {
-    **{"judge": "assignments", "code": "export", "winners": "fronts", "options": "options_table"},
-    **{"budgets": "graph", "check": "plan_file", "simulate": "plan_file", "run": "plan_file"},
-    **{"sweep": "study", "calibrate": "study"},
-}
-"""The module that adds a command when it is imported, where it has not the command's name."""
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    name: (f"planners.cli.{MODULES.get(name, name)}", line)
-    for name, line in (row.split(maxsplit=1) for row in LINES.strip().splitlines())
+    "apply": (
+        "planners.cli.apply",
+        "Plan the arena of TensorFlow Lite Micro and write that plan into the model's file.",
+    ),
+    "assignments": (
+        "planners.cli.assignments",
+        "Ten tasks from easy to hard; `spillway judge` says whether an answer passes.",
+    ),
+    "judge": (
+        "planners.cli.assignments",
+        "Does an answer pass, and if not, why? Exits with 3 where one does not.",
+    ),
+    "audit": (
+        "planners.cli.audit",
+        "Judge another tool's plan: conflicts, its peak, the proven least, and what binds.",
+    ),
+    "blame": (
+        "planners.cli.blame",
+        "What is a plan's peak made of? By kind, block and tensor, each with what lowers it.",
+    ),
+    "code": (
+        "planners.cli.export",
+        "Write an overlap plan as C99: int8, one pool of the planned bytes, no other memory.",
+    ),
+    "export": (
+        "planners.cli.export",
+        "Write a plan as a page that opens offline, as tables, or as a trace.",
+    ),
+    "winners": (
+        "planners.cli.fronts",
+        "Which planner wins where in a sweep, and its share of the Pareto fronts (hypervolume).",
+    ),
+    "headroom": (
+        "planners.cli.headroom",
+        "Print the largest image that fits: by overlap, and by what other frameworks need.",
+    ),
+    "options": (
+        "planners.cli.options_table",
+        "List the options of a planner, or of all, with defaults, bounds and help.",
+    ),
+    "pack": (
+        "planners.cli.pack",
+        "Find an offset for each lifetime (half-open intervals), or what cannot fit together.",
+    ),
+    "models": (
+        "planners.cli.models",
+        "List the catalogue.",
+    ),
+    "graph": (
+        "planners.cli.graph",
+        "Import a model, and print its operators or save its graph as JSON.",
+    ),
+    "budgets": (
+        "planners.cli.graph",
+        "Print MR, MH and MP: the least budget, the mean, and what the best order holds at most.",
+    ),
+    "plan": (
+        "planners.cli.plan",
+        "Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far.",
+    ),
+    "check": (
+        "planners.cli.plan_file",
+        "Replay a plan and compare it with its claims and layout; say what is not compared.",
+    ),
+    "simulate": (
+        "planners.cli.plan_file",
+        "Time a plan: makespan, what each engine does, energy; what binds each operator.",
+    ),
+    "run": (
+        "planners.cli.plan_file",
+        "Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch.",
+    ),
+    "reproduce": (
+        "planners.cli.reproduce",
+        "Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's.",
+    ),
+    "schedule": (
+        "planners.cli.schedule",
+        "Bound the response times of networks that run periodically and stream their parameters.",
+    ),
+    "sweep": (
+        "planners.cli.study",
+        "Plan models × planners × budgets into one table.",
+    ),
+    "calibrate": (
+        "planners.cli.study",
+        "Measure this machine's copy, arithmetic and storage rates into a machine file.",
+    ),
+    "serve": (
+        "planners.cli.serve",
+        "Open the explorer in the browser.",
+    ),
+    "site": (
+        "planners.cli.site",
+        "Write models × planners × budgets as a site of plain files, without a server.",
+    ),
 }
-"""By name: its module, and what it does."""
+"""By name: the module that adds the command when it is imported, and what it does, as its own
+docstring begins, in the order of the help."""
 
 INTERRUPTED = 128 + signal.SIGINT
 """What a command returns that Ctrl-C ended."""

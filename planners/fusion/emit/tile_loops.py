@@ -22,7 +22,7 @@ LEAST_ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class Mark:
+class TileSnapshot:
     """A moment in the writing of tiles.
 
     `addresses` are in bytes, by tensor; `weight_tiles` counts those that were refilled,
@@ -51,12 +51,12 @@ class TileState:
     parameters: dict[tuple[int, Range], tuple[Operand, ...]] = field(default_factory=dict)
     pieces: dict[str, PiecesInOrder] = field(default_factory=lambda: defaultdict(PiecesInOrder))
 
-    def mark(self) -> Mark:
+    def mark(self) -> TileSnapshot:
         """This moment, to compare with and to go back to."""
         pieces = {tensor: len(self.pieces[tensor]) for tensor in self.staying}
-        return Mark(dict(self.addresses), self.weight_tiles, len(self.parameters), pieces)
+        return TileSnapshot(dict(self.addresses), self.weight_tiles, len(self.parameters), pieces)
 
-    def skip(self, start: Mark, stop: Mark, rounds: int) -> None:
+    def skip(self, start: TileSnapshot, stop: TileSnapshot, rounds: int) -> None:
         """Count addresses and weight tiles on from `start`, by as many rounds like that one."""
         for tensor, address in stop.addresses.items():
             first = start.addresses.get(tensor, 0)
@@ -64,7 +64,7 @@ class TileState:
         each = stop.weight_tiles - start.weight_tiles
         self.weight_tiles = start.weight_tiles + rounds * each
 
-    def go_back(self, mark: Mark) -> None:
+    def go_back(self, mark: TileSnapshot) -> None:
         """Have all as it was: what was written since then is not."""
         self.addresses.clear()
         self.addresses.update(mark.addresses)
