@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
+from planners.core.best_first import NO_LIMIT
 from planners.core.progress import Clock
 from planners.cosma.model.net import Net, net_of
 from planners.cosma.model.problem import ScheduleProblem
@@ -19,7 +20,7 @@ from planners.cosma.order import suffix_bounds as tails
 from planners.cosma.order.bounds import Bound, Largest, Overflow
 from planners.cosma.order.shortest_path import OrderSearch, beam
 from planners.cosma.order.space import OrderSpace, OrderState
-from planners.cosma.order.suffix_bounds import NO_LIMIT, Tails
+from planners.cosma.order.suffix_bounds import Tails
 from planners.cosma.replace.relaxation import relax
 from tests.cases import MANY, cases
 from tests.plans import plan_of

@@ -10,6 +10,7 @@ import pytest
 
 import planners as sp
 from planners.constraints.language import Wish, broken, parse
+from planners.core.best_first import NO_LIMIT
 from planners.core.progress import Clock
 from planners.cosma.ilp.export import export_ilp
 from planners.cosma.model.constraints import WishedStays, reordered
@@ -17,7 +18,7 @@ from planners.cosma.model.net import net_of
 from planners.cosma.order.joint import _largest
 from planners.cosma.order.shortest_path import OrderSearch
 from planners.cosma.order.space import OrderSpace
-from planners.cosma.order.suffix_bounds import NO_LIMIT, Tails
+from planners.cosma.order.suffix_bounds import Tails
 from tests.cases import cases
 from tests.constraints.test_wishes import chain
 from tests.cosma.brute_force import NEVER, optimum, optimum_by_size

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, reduce
-from heapq import heappop, heappush
 from math import gcd
-from operator import or_
-from typing import NamedTuple
+from operator import itemgetter, or_
+from typing import NamedTuple, TypeAlias
 
+from planners.core.best_first import BestFirstSearch, SearchNode
 from planners.core.progress import Clock
 from planners.cosma.latency.bound import ScheduleSeconds
 from planners.cosma.latency.timed import TimedPlan, TimedStay
@@ -61,16 +61,28 @@ def least_makespan(
 
     None where none does, and where the problem is too large or the time is over before it is known.
     """
-    search = _Search(seconds, any_order)
-    if search.units > UNITS or len(search.reads) > OPERATORS:
+    if len(seconds.problem.schedule) > OPERATORS:
         return None
-    return search.run(under_s, clock)
+    search = _MakespanSearch(seconds, under_s, any_order)
+    if search.units > UNITS:
+        return None
+    search.run(clock, most_pushes=MOST_STATES)
+    return None if search.goal is None else search.plan()
 
 
-class _Search:
+_Node: TypeAlias = SearchNode[_Moment, EngineStart | None, float]
+
+
+class _MakespanSearch(BestFirstSearch[_Moment, EngineStart | None, float]):
     """Operators are numbered as the graph has them, tensors as the problem has its lines."""
 
-    def __init__(self, seconds: ScheduleSeconds, any_order: bool) -> None:
+    compared = "queued"
+    alike = itemgetter(slice(4, None))
+    pathmax = False
+    turns_a_look = 1
+
+    def __init__(self, seconds: ScheduleSeconds, under_s: float, any_order: bool) -> None:
+        super().__init__(under_s * (1 - ROUNDING), 0.0)
         self.seconds, self.problem, self.any_order = seconds, seconds.problem, any_order
         lines = self.problem.lines
         self.unit = gcd(*(line.size_bytes for line in lines)) or 1
@@ -99,45 +111,31 @@ class _Search:
             for op, made in enumerate(self.makes)
             if not any(self.used_by[i] or self.leaves[i] for i in made)
         )
+        self.begin(_Moment(0.0, 0.0, 0.0, 0.0, 0, (), 0, -1, -1, -1, 0), 0.0, None)
 
     @cached_property
     def from_host(self) -> list[int]:
         return [i for i, line in enumerate(self.problem.lines) if not line.produced]
 
-    def run(self, under_s: float, clock: Clock) -> TimedPlan | None:
-        first = _Moment(0.0, 0.0, 0.0, 0.0, 0, (), 0, -1, -1, -1, 0)
-        came: dict[_Moment, tuple[_Moment, EngineStart | None]] = {}
-        queue: list[tuple[float, int, _Moment]] = [(self.bound(first), 0, first)]
-        front: dict[tuple[object, ...], list[tuple[float, ...]]] = {}
-        pushed = 0
-        while queue:
-            bound, _, state = heappop(queue)
-            if bound >= under_s * (1 - ROUNDING):
-                return None
-            if self.ended(state):
-                return self.plan(state, came)
-            if pushed > MOST_STATES or clock.expired():
-                return None
-            for after, start in self.next(state):
-                value = self.bound(after)
-                if value >= under_s * (1 - ROUNDING) or self.beaten(after, front):
-                    continue
-                came[after] = state, start
-                pushed += 1
-                heappush(queue, (value, -pushed, after))
-        return None
+    def rank(self, state: _Moment) -> int:
+        return -self.pushes
 
-    def beaten(
-        self, state: _Moment, front: dict[tuple[object, ...], list[tuple[float, ...]]]
-    ) -> bool:
-        """Whether a state with the same things at the same places is ahead in all times."""
-        times = state[:4]
-        known = front.setdefault(state[4:], [])
-        if any(all(a <= b for a, b in zip(k, times, strict=True)) for k in known):
+    def entry(self, node: _Node) -> tuple[float, ...]:
+        return node.state[:4]
+
+    def is_dominated(self, node: _Node, others: list[tuple[float, ...]]) -> bool:
+        """Whether a state with the same things at the same places is ahead in all times; those
+        that this one is ahead of are left out."""
+        times = node.state[:4]
+        if any(all(a <= b for a, b in zip(k, times, strict=True)) for k in others):
             return True
-        known[:] = [k for k in known if not all(b <= a for a, b in zip(k, times, strict=True))]
-        known.append(times)
+        others[:] = [k for k in others if not all(b <= a for a, b in zip(k, times, strict=True))]
         return False
+
+    def expand(
+        self, node: _Node, clock: Clock | None
+    ) -> Iterator[tuple[float, _Moment, EngineStart | None]]:
+        return ((0.0, after, start) for after, start in self.next(node.state))
 
     def bound(self, s: _Moment) -> float:
         """Seconds at which all can have ended at the least: each engine's work that is left."""
@@ -160,7 +158,7 @@ class _Search:
         last = min(going, default=0.0) if left and not self.idle & ~s.ran else 0.0
         return max(computed + last, loaded + (min(self.compute) if coming else 0.0), stored)
 
-    def ended(self, s: _Moment) -> bool:
+    def is_goal(self, s: _Moment) -> bool:
         """Whether all has started; the rest only takes its time."""
         gone = all(s.stored >> i & 1 for i, leaves in enumerate(self.leaves) if leaves)
         return s.ran == self.all and gone
@@ -278,16 +276,9 @@ class _Search:
                     EngineStart("store", i, s.now),
                 )
 
-    def plan(
-        self, last: _Moment, came: dict[_Moment, tuple[_Moment, EngineStart | None]]
-    ) -> TimedPlan:
-        """The plan that led to a state, in its own order of operators."""
-        starts, state = [], last
-        while state in came:
-            state, start = came[state]
-            if start is not None:
-                starts.append(start)
-        starts.reverse()
+    def plan(self) -> TimedPlan:
+        """The plan that led to the end, in its own order of operators."""
+        starts = [node.label for node in self.path() if node.label is not None]
         order = tuple(start.what for start in starts if start.kind == "compute")
         problem = replace(self.problem, schedule=order)
         line_of = {line.tensor: i for i, line in enumerate(problem.lines)}
@@ -298,7 +289,7 @@ class _Search:
 class _Telling:
     """Starts become stays: each ends when what works on its bytes last has."""
 
-    def __init__(self, search: _Search, problem: ScheduleProblem, new: list[int]) -> None:
+    def __init__(self, search: _MakespanSearch, problem: ScheduleProblem, new: list[int]) -> None:
         self.search, self.new = search, new
         self.problem = problem
         self.open: dict[int, tuple[int, float, bool, float]] = {}

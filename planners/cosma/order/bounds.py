@@ -8,11 +8,12 @@ need a search each, are in `suffix_bounds.py`.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from planners.core.best_first import NO_LIMIT, BestFirstSearch, SearchNode
 from planners.core.masks import bits
+from planners.core.progress import Clock
 from planners.cosma.model.net import Net
 from planners.cosma.order.space import OrderSpace, OrderState
 
@@ -121,6 +122,7 @@ def _spills(space: OrderSpace) -> Iterator[_Spill]:
 
 
 _Key: TypeAlias = tuple[int, int, int]
+_Node: TypeAlias = SearchNode[OrderState, None, int]
 
 
 def _key(state: OrderState) -> _Key:
@@ -153,7 +155,8 @@ class Largest:
             bound = self.answers[asked] = self._solve(seen)
         return bound
 
-    def _left(self, state: OrderState) -> int:
+    def left(self, state: OrderState) -> int:
+        """The least cost from a state of the part, or the best bound on it yet."""
         key = _key(state)
         exact = self.exact.get(key)
         if exact is not None:
@@ -165,38 +168,34 @@ class Largest:
         """The least cost from a state of the part, or a bound on it."""
         if _key(start) in self.exact:
             return self.exact[_key(start)]
-        heap = [(self._left(start), 0, 0)]
-        nodes: list[tuple[OrderState, int, int]] = [(start, 0, -1)]
-        reached, closed = {_key(start): 0}, dict[_Key, int]()
-        bound = 0
-        while heap:
-            cost_left, _, at = heapq.heappop(heap)
-            bound = max(bound, cost_left)
-            state, cost, _ = nodes[at]
-            key = _key(state)
-            if key in self.exact or state.done == self.space.everything:
-                total = cost + self.exact.get(key, 0)
-                self._remember(nodes, at, total, closed)
-                return total
-            if reached[key] < cost:
-                continue
-            closed[key] = cost
-            if len(closed) > MAX_STATES:
-                return bound
-            for paid, moved, _ in self.space.moves(state):
-                child = self.space.settle(moved, [])
-                if reached.get(_key(child), cost + paid + 1) > cost + paid:
-                    reached[_key(child)] = cost + paid
-                    ahead = (max(bound, cost + paid + self._left(child)), -child.done.bit_count())
-                    heapq.heappush(heap, (*ahead, len(nodes)))
-                    nodes.append((child, cost + paid, at))
-        raise AssertionError("every state can be finished: any operator fits alone")
-
-    def _remember(
-        self, nodes: list[tuple[OrderState, int, int]], at: int, total: int, closed: dict[_Key, int]
-    ) -> None:
-        for key, cost in closed.items():
+        search = _LargestSearch(self, start)
+        search.run(None, MAX_STATES)
+        if search.goal is None:
+            return search.least
+        total: int = search.goal.cost + self.exact.get(_key(search.goal.state), 0)
+        for key, cost in search.closed.items():
             self.least[key] = max(self.least.get(key, 0), total - cost)
-        while at >= 0:
-            state, cost, at = nodes[at]
-            self.exact[_key(state)] = total - cost
+        for node in search.path():
+            self.exact[_key(node.state)] = total - node.cost
+        return total
+
+
+class _LargestSearch(BestFirstSearch[OrderState, None, int]):
+    """From one state of a part to one from which the least cost is known."""
+
+    def __init__(self, part: Largest, start: OrderState) -> None:
+        super().__init__(NO_LIMIT, 0)
+        self.closed: dict[_Key, int] = {}
+        self.part, self.space = part, part.space
+        self.begin(start, 0, None)
+
+    def expand(self, node: _Node, clock: Clock | None) -> Iterator[tuple[int, OrderState, None]]:
+        self.closed[_key(node.state)] = node.cost
+        for paid, moved, _ in self.space.moves(node.state, clock):
+            yield node.cost + paid, self.space.settle(moved, []), None
+
+    def bound(self, state: OrderState) -> int:
+        return self.part.left(state)
+
+    def is_goal(self, state: OrderState) -> bool:
+        return state.done == self.space.everything or _key(state) in self.part.exact

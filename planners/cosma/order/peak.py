@@ -7,10 +7,10 @@ is run at once: brought forward in any continuation it raises no footprint.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from planners.core.best_first import NO_LIMIT, BestFirstSearch, SearchNode
 from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.progress import Clock, TimeOver
@@ -178,95 +178,88 @@ def least_for_kept(graph: Graph, parameters: bool, wished: WishedStays, clock: C
 
 def least_peak(prints: Footprints, clock: Clock, max_states: int = 400_000) -> Peak:
     """`minimum_peak` for any footprints that shrink, or stay, where other operators ran before."""
-    search = _PeakSearch(prints, clock, max_states)
-    bound, schedule = search.run()
-    if schedule is not None:
-        return Peak(bound, bound, schedule, search.states)
+    search = _PeakSearch(prints)
+    search.run(clock, max_states)
+    if search.goal is not None:
+        return Peak(search.goal.cost, search.goal.cost, search.schedule(), search.states)
     given = tuple(range(len(prints.ops)))
     known = [_greedy(prints)]
     if all(not op.predecessors >> i for i, op in enumerate(prints.ops)):
         known.insert(0, given)
     peaks = [prints.peak(order) for order in known]
     best = min(range(len(known)), key=peaks.__getitem__)
-    return Peak(peaks[best], min(bound, peaks[best]), known[best], search.states)
+    return Peak(peaks[best], min(search.least, peaks[best]), known[best], search.states)
 
 
-class _PeakSearch:
-    def __init__(self, prints: Footprints, clock: Clock, max_states: int) -> None:
-        self.prints, self.clock, self.max_states = prints, clock, max_states
-        self.came: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
-        self.states = self.moves = 0
-        self.open_peak = 0
+_Node: TypeAlias = SearchNode[int, tuple[int, ...], int]
 
-    def run(self) -> tuple[int, tuple[int, ...] | None]:
-        """The least peak and its schedule; or the least open peak and None."""
-        try:
-            return self._run()
-        except TimeOver:
-            return self.open_peak, None
 
-    def _run(self) -> tuple[int, tuple[int, ...] | None]:
-        heap = [(0, 0, 0, 0, self.prints.first_ready())]  # peak, -depth, done, live, ready
-        closed: set[int] = set()
-        while heap:
-            peak, _, done, live, ready = heapq.heappop(heap)
-            self.open_peak = peak
-            if done == self.prints.all:
-                return peak, self._schedule()
-            if done in closed:
-                continue
-            closed.add(done)
-            self.states += 1
-            if self.states > self.max_states:
-                return peak, None
-            for item in self._expand(peak, done, live, ready):
-                heapq.heappush(heap, item)
-        return 0, ()
+class _PeakSearch(BestFirstSearch[int, tuple[int, ...], int]):
+    """Over sets of executed operators; what is live and ready after each, it decides."""
 
-    def _expand(
-        self, peak: int, done: int, live: int, ready: int
-    ) -> Iterator[tuple[int, int, int, int, int]]:
+    def __init__(self, prints: Footprints) -> None:
+        super().__init__(NO_LIMIT, 0)
+        self.prints = prints
+        self.moves = self._looked = 0
+        self._after: dict[int, tuple[int, int]] = {0: (0, prints.first_ready())}
+        self.begin(0, 0, ())
+
+    def schedule(self) -> tuple[int, ...]:
+        """The schedule of least peak."""
+        return tuple(position for node in self.path() for position in node.label)
+
+    def is_goal(self, state: int) -> bool:
+        return state == self.prints.all
+
+    def rank(self, state: int) -> tuple[int, int]:
+        return -state.bit_count(), state
+
+    def expand(
+        self, node: _Node, clock: Clock | None
+    ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+        """Run each operator that is ready, and all that raise nothing after it.
+
+        Raises `TimeOver` once in a while, where the clock has expired: where hundreds of operators
+        are ready, one state takes seconds.
+        """
+        done, peak, reached = node.state, node.cost, self.reached
+        live, ready = self._after[done]
+        run, ready_after = self.prints.move, self.prints.ready
         for position in bits(ready):
-            move = self._move(done, live, position)
-            if move.done in self.came and self.came[move.done][0] <= max(peak, move.footprint):
+            self.moves += 1
+            self._look(clock)
+            move = run(done, live, position)
+            cost = max(peak, move.footprint)
+            before = reached.get(move.done)
+            if before is not None and before <= cost:
                 continue
-            after = self.prints.ready(done, ready, position)
-            reached, state, rest, path = self._dive(max(peak, move.footprint), move, after)
-            old = self.came.get(state.done)
-            if old is None or reached < old[0]:
-                self.came[state.done] = (reached, (done, position, *path))
-                yield reached, -state.done.bit_count(), state.done, state.live, rest
+            state, rest, path = self._dive(cost, move, ready_after(done, ready, position), clock)
+            self._after[state.done] = state.live, rest
+            yield cost, state.done, (position, *path)
 
-    def _dive(self, peak: int, move: Move, ready: int) -> tuple[int, Move, int, list[int]]:
+    def _look(self, clock: Clock | None) -> None:
+        if self.moves - self._looked >= MOVES_A_LOOK:
+            self._looked = self.moves
+            if clock is not None and clock.expired():
+                raise TimeOver
+
+    def _dive(
+        self, peak: int, move: Move, ready: int, clock: Clock | None
+    ) -> tuple[Move, int, list[int]]:
         """Run all operators that raise nothing, one after the other."""
         path: list[int] = []
         while True:
+            self._look(clock)
             for position in bits(ready):
-                then = self._move(move.done, move.live, position)
+                self.moves += 1
+                then = self.prints.move(move.done, move.live, position)
                 if then.footprint <= peak and then.live <= move.live:
                     ready = self.prints.ready(move.done, ready, position)
                     path.append(position)
                     move = then
                     break
             else:
-                return peak, move, ready, path
-
-    def _move(self, done: int, live: int, position: int) -> Move:
-        """Run an operator. Raises `TimeOver` once in a while, where the clock has expired: where
-        hundreds of operators are ready, one state takes seconds."""
-        self.moves += 1
-        if not self.moves % MOVES_A_LOOK and self.clock.expired():
-            raise TimeOver
-        return self.prints.move(done, live, position)
-
-    def _schedule(self) -> tuple[int, ...]:
-        parts: list[tuple[int, ...]] = []
-        state = self.prints.all
-        while state:
-            _, (before, *path) = self.came[state]
-            parts.append(tuple(path))
-            state = before
-        return tuple(position for part in reversed(parts) for position in part)
+                return move, ready, path
 
 
 def _greedy(prints: Footprints) -> tuple[int, ...]:

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
-from typing import NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from planners.core.best_first import BestFirstSearch, SearchNode
 from planners.core.progress import Clock, TimeOver
 from planners.cosma.order.bounds import Bound, Overflow
 from planners.cosma.order.space import OrderSpace, OrderState
 
-# The clock is read after so many states.
-BREATH = 64
 # Moves of a beam's state that are looked at when the time is over.
 FEW = 32
 # Cost, resident and written of a state that was expanded, by what it has executed.
@@ -97,131 +96,75 @@ def _moves(
         yield from islice(space.moves(state), seen, FEW)
 
 
-class _OrderNode(NamedTuple):
-    state: OrderState
-    cost: int
-    order: tuple[int, ...]
-    parent: int
-    settled: bool
+_Node: TypeAlias = SearchNode[OrderState, tuple[int, ...], int]
 
 
-class OrderSearch:
+class OrderSearch(BestFirstSearch[OrderState, tuple[int, ...], int]):
     """The least cost below `limit` (units) of finishing a space, and a bound on it meanwhile.
 
-    Children are queued as their operator leaves them, with a cheap bound (`Overflow`); forced moves
+    States are queued as their operator leaves them, with a cheap bound (`Overflow`); forced moves
     and the expensive bound are worked out when their turn comes. A `seed` breaks ties between
     equally good, equally advanced states at random, so that another best schedule may be found.
     """
 
+    lazy = True
+    compared = "expanded"
+
     def __init__(
         self, space: OrderSpace, limit: int, bound: Bound | None = None, seed: int | None = None
     ) -> None:
-        self.space, self.limit = space, limit
+        super().__init__(limit, 0)
+        self.space = space
         self._random = None if seed is None else Random(seed)
         self.cheap = Overflow(space)
         self.left: Bound = bound or self.cheap
-        self.least = 0  # The proven lower bound.
-        self.states = 0
-        self.expanded: Expanded = {}
-        self._nodes: list[_OrderNode] = []
-        # Bound, −operators executed, turn among equals, node.
-        self._heap: list[tuple[int, int, int, int]] = []
-        self._seen: dict[OrderState, int] = {}
-        self._goal = -1
-        self._wait(space.start(), 0, (), -1)
-        self._conclude()
-
-    @property
-    def done(self) -> bool:
-        """Whether the least cost, or that it is at least the limit, is proven."""
-        return self._goal >= 0 or self.least >= self.limit
-
-    def run(self, clock: Clock, max_states: int) -> None:
-        """Go on for so many states, or until it is done or the time is over."""
-        stop_at = self.states + max_states
-        while self._heap and not self.done and self.states < stop_at:
-            bound, _, _, at = heapq.heappop(self._heap)
-            node = self._nodes[at]
-            if not node.settled:
-                self._settle(node, bound, at)
-            elif not self._is_dominated(node.state, node.cost):
-                self.least = max(self.least, bound)
-                if node.state.done == self.space.everything:
-                    self._goal = at
-                    return
-                try:
-                    self._expand(node, at, clock)
-                except TimeOver:  # It is still to be expanded; what was queued of it is no worse.
-                    self.expanded[node.state.done].pop()
-                    self._queue(bound, node.state, at)
-                    return
-                if self.states % BREATH == 0 and clock.expired():
-                    return
-        self._conclude()
-
-    def _conclude(self) -> None:
-        if not self._heap and self._goal < 0:
-            self.least = self.limit
+        self.begin(space.start(), 0, ())
 
     def route(self) -> OrderRoute | None:
         """The schedule of least cost, where one below the limit was found."""
-        if self._goal < 0:
+        if self.goal is None:
             return None
-        cost, at, parts = self._nodes[self._goal].cost, self._goal, []
-        while at >= 0:
-            parts.append(self._nodes[at].order)
-            at = self._nodes[at].parent
-        path = tuple(position for part in reversed(parts) for position in part)
-        return OrderRoute(path, cost * self.space.unit)
+        schedule = tuple(position for node in self.path() for position in node.label)
+        return OrderRoute(schedule, self.goal.cost * self.space.unit)
 
-    def _expand(self, node: _OrderNode, at: int, clock: Clock) -> None:
-        state = node.state
-        self.states += 1
-        self.expanded.setdefault(state.done, []).append((node.cost, state.resident, state.written))
-        for paid, after, position in self.space.moves(state, clock):
-            self._wait(after, node.cost + paid, (position,), at)
+    def expand(
+        self, node: _Node, clock: Clock | None
+    ) -> Iterator[tuple[int, OrderState, tuple[int, ...]]]:
+        cost = node.cost
+        for paid, after, position in self.space.moves(node.state, clock):
+            yield cost + paid, after, (position,)
 
-    def _wait(self, state: OrderState, cost: int, order: tuple[int, ...], parent: int) -> None:
-        """Queue a state as an operator leaves it, unless it is known or too expensive.
+    def bound(self, state: OrderState) -> int:
+        return self.cheap(state)
 
-        One that costs no more than what is proven has its turn at once: it is settled, so that
-        of all such states the one furthest ahead comes next.
-        """
-        if self._seen.get(state, cost + 1) <= cost:
+    def is_goal(self, state: OrderState) -> bool:
+        return state.done == self.space.everything
+
+    def rank(self, state: OrderState) -> Any:
+        advanced = -state.done.bit_count()
+        return advanced if self._random is None else (advanced, self._random.getrandbits(30))
+
+    def refine(self, bound: int, number: int, node: _Node) -> None:
+        """Run what is forced, and queue what comes of it with the expensive bound."""
+        if self.reached[node.state] < node.cost:
             return
-        self._seen[state] = cost
-        bound = max(self.least, cost + self.cheap(state))
-        if bound < self.limit:
-            self._nodes.append(_OrderNode(state, cost, order, parent, False))
-            at = len(self._nodes) - 1
-            if bound <= self.least:
-                self._settle(self._nodes[at], bound, at)
-            else:
-                self._queue(bound, state, at)
-
-    def _settle(self, node: _OrderNode, bound: int, at: int) -> None:
-        if self._seen[node.state] < node.cost:
-            return
-        order = list(node.order)
+        order = list(node.label)
         state = self.space.settle(node.state, order)
-        if self._is_dominated(state, node.cost):
-            return
-        bound = max(bound, node.cost + self.left(state))
-        if bound < self.limit:
-            self._nodes[at] = _OrderNode(state, node.cost, tuple(order), node.parent, True)
-            self._queue(bound, state, at)
+        settled = SearchNode(state, node.cost, tuple(order), node.parent)
+        others = self.expanded.get(state.done)
+        if others is None or not self.is_dominated(settled, others):
+            self.push(max(bound, node.cost + self.left(state)), number, settled)
 
-    def _queue(self, bound: int, state: OrderState, at: int) -> None:
-        turn = 0 if self._random is None else self._random.getrandbits(30)
-        heapq.heappush(self._heap, (bound, -state.done.bit_count(), turn, at))
+    def entry(self, node: _Node) -> tuple[int, int, int]:
+        return node.cost, node.state.resident, node.state.written
 
-    def _is_dominated(self, state: OrderState, cost: int) -> bool:
+    def is_dominated(self, node: _Node, others: list[tuple[int, int, int]]) -> bool:
         """Whether another state with the same operators executed can stand for this one.
 
         It has to evict what is resident there only, and to write what is written here only.
         """
-        bytes_of = self.space.bytes
-        for paid, resident, written in self.expanded.get(state.done, ()):
+        state, cost, bytes_of = node.state, node.cost, self.space.bytes
+        for paid, resident, written in others:
             if paid <= cost:
                 extra = paid + bytes_of(resident & ~state.resident)
                 if extra <= cost and extra + bytes_of(state.written & ~written) <= cost:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from planners.core.best_first import NO_LIMIT
 from planners.core.progress import Clock
 from planners.cosma.model.net import Net
 from planners.cosma.order.bounds import Bound, Overflow
 from planners.cosma.order.shortest_path import Expanded, OrderSearch
 from planners.cosma.order.space import OrderSpace, OrderState
 
-NO_LIMIT = 1 << 62
 # Operators from one point to the next, where nothing costs anything and else: short steps leave a
 # search little to do. And the most states that one search may expand.
 FREE_STRIDE, STRIDE, MAX_STATES = 32, 8, 12_000

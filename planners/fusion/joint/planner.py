@@ -259,7 +259,7 @@ class _Joint:
         keep, spill = (self.costs.tensors.mask(t) for t in (self.asked.keep, self.asked.spill))
         space = GroupSpace(way, groups, self.costs, budget_bytes, self.low, keep=keep, spill=spill)
         search = JointSearch(space, self.best.objective_bytes, width)
-        search.run(clock, MOST_TURNS)
+        search.run(clock, most_turns=MOST_TURNS)
         return search
 
     def _place(self, route: GroupRoute | None, again: Callable[[int], GroupRoute | None]) -> None:

@@ -9,18 +9,15 @@ the same operators run that can be turned into it for no more than it costs more
 
 from __future__ import annotations
 
-import heapq
-from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from planners.core.best_first import BestFirstSearch, SearchNode
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.joint.space import GroupSpace, GroupState, Leg, within
 
-# The clock is read after so many turns.
-BREATH = 64
 # So many tensors are tried to make room, one after the other, where the search is narrow.
 FEW = 2
 
@@ -33,21 +30,17 @@ class GroupRoute:
     cost_bytes: int
 
 
-class _GroupNode(NamedTuple):
-    state: GroupState
-    cost: int
-    parent: int
-    leg: Leg | None
-
-
-class _Step(NamedTuple):
-    """A group from a node: of `there`, which may be on chip, `out` makes room.
+class _GroupStep(NamedTuple):
+    """A group from a state: of `there`, which may be on chip, `out` makes room; `done` runs then.
 
     `more` are further tensors that may join `out`; those that are `cheaper` out come first, for
     they may join where there is room. What else joins has its turn only where there is none.
+    Where it is `asked`, it may fit, and the model is asked what it costs.
     """
 
-    at: int
+    done: int
+    state: GroupState
+    cost: int
     group: int
     there: int
     out: int
@@ -56,69 +49,37 @@ class _Step(NamedTuple):
     asked: bool
 
 
-class JointSearch:
+_Node: TypeAlias = SearchNode[GroupState | _GroupStep, Leg | None, int]
+
+
+class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
     """The least cost below `limit` bytes of running everything, and a bound on it meanwhile.
 
-    With a `width`, so many states for each downset are looked at, and of what could make room
-    what is read last: quick, and no proof.
+    Steps are queued to be refined: a step has a turn for whether it may fit, and one for what it
+    costs. With a `width`, so many states for each downset are looked at, and of what could make
+    room what is read last: quick, and no proof.
     """
 
+    compared = "expanded"
+
     def __init__(self, space: GroupSpace, limit: int, width: int = 0) -> None:
-        self.space, self.limit, self.width = space, limit, width
-        self.least = 0  # The proven lower bound.
-        self.states = self.turns = 0
-        self._nodes: list[_GroupNode] = []
-        # Bound, −operators run, turn; then a node or a step.
-        self._heap: list[tuple[int, int, int, int | _Step]] = []
-        self._turn = count()
-        self._seen: dict[GroupState, int] = {}
+        super().__init__(limit, 0)
+        self.space, self.width = space, width
         self._left: dict[tuple[int, int], int | None] = {}
-        self._expanded: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        self._goal = -1
-        self._reach(GroupState(0, 0, 0), 0, -1, None)
-        self._conclude()
-
-    @property
-    def done(self) -> bool:
-        """Whether the least cost, or that it is at least the limit, is proven."""
-        return self._goal >= 0 or self.least >= self.limit
-
-    def run(self, clock: Clock, max_turns: int) -> None:
-        """Go on for so many turns, or until it is done or the time is over."""
-        stop_at = self.turns + max_turns
-        while self._heap and not self.done and self.turns < stop_at:
-            bound, _, _, item = heapq.heappop(self._heap)
-            self.turns += 1
-            self.least = max(self.least, bound)
-            if isinstance(item, _Step):
-                self._take(item)
-            elif self._is_wanted(self._nodes[item]):
-                if self._nodes[item].state.done == self.space.everything:
-                    self._goal = item
-                    return
-                self._expand(item)
-            if self.turns % BREATH == 0 and clock.expired():
-                return
-        self._conclude()
-
-    def _conclude(self) -> None:
-        if not self._heap and self._goal < 0:
-            self.least = self.limit
+        self.begin(GroupState(0, 0, 0), 0, None)
 
     def route(self) -> GroupRoute | None:
         """The legs of least cost, where some below the limit were found."""
-        if self._goal < 0:
+        if self.goal is None:
             return None
-        legs, at = [], self._goal
-        while (leg := self._nodes[at].leg) is not None:
-            legs.append(leg)
-            at = self._nodes[at].parent
-        return GroupRoute(tuple(reversed(legs)), self._nodes[self._goal].cost)
+        legs = tuple(node.label for node in self.path() if node.label is not None)
+        return GroupRoute(legs, self.goal.cost)
 
     # ---- bounds ----------------------------------------------------------------------------
 
-    def left(self, state: GroupState) -> int | None:
+    def bound(self, state: GroupState | _GroupStep) -> int | None:
         """A bound on what is to be paid from a state; None where it cannot end."""
+        assert isinstance(state, GroupState)
         key = (state.done, state.resident)
         if key not in self._left:
             self._left[key] = self._find_left(state)
@@ -133,101 +94,101 @@ class JointSearch:
         loads = sum(space.first_load(k, state.done) for k in bits(absent))
         return max(paid[state.done], prepaid[state.done] + loads)
 
-    def _push(self, bound: int, done: int, item: int | _Step) -> None:
-        if bound < self.limit:
-            bound = max(self.least, bound)
-            heapq.heappush(self._heap, (bound, -done.bit_count(), next(self._turn), item))
-
     # ---- states ----------------------------------------------------------------------------
 
-    def _reach(self, state: GroupState, cost: int, parent: int, leg: Leg | None) -> None:
-        """Queue a state, unless it is known or too expensive."""
-        if self._seen.get(state, cost + 1) <= cost:
-            return
-        left = self.left(state)
-        if left is not None and cost + left < self.limit:
-            self._seen[state] = cost
-            self._nodes.append(_GroupNode(state, cost, parent, leg))
-            self._push(cost + left, state.done, len(self._nodes) - 1)
+    def is_goal(self, state: GroupState | _GroupStep) -> bool:
+        return state.done == self.space.everything
 
-    def _expand(self, at: int) -> None:
-        """Queue all groups that can run next."""
-        node = self._nodes[at]
-        state = node.state
-        self.states += 1
-        self._expanded[state.done].append((node.cost, state.resident, state.clean))
-        for group in self.space.onward[state.done]:
-            order, cheaper = self.space.candidates(state, group, last_first=self.width > 0)
+    def expand(
+        self, node: _Node, clock: Clock | None
+    ) -> Iterator[tuple[int, GroupState | _GroupStep, Leg | None]]:
+        """Queue all groups that can run next: what follows is reached by their last turns."""
+        state, space = node.state, self.space
+        assert isinstance(state, GroupState)
+        for group in space.onward[state.done]:
+            order, cheaper = space.candidates(state, group, last_first=self.width > 0)
             there, out = sum(order), 0
-            if self.space.keep or self.space.spill:
-                stay, out = self.space.settled(state, group)
+            if space.keep or space.spill:
+                stay, out = space.settled(state, group)
                 order = tuple(tensor for tensor in order if not tensor & (stay | out))
-            self._wait(_Step(at, group, there, out, order, cheaper, False))
+            done = state.done | group
+            step = _GroupStep(done, state, node.cost, group, there, out, order, cheaper, False)
+            self._wait(step, node)
+        return iter(())
 
-    def _wait(self, step: _Step) -> None:
+    def _wait(self, step: _GroupStep, parent: _Node | None) -> None:
         """Queue a step with a bound on it and on all with more tensors out."""
-        node, space = self._nodes[step.at], self.space
+        space = self.space
         inner = space.low(step.group)
-        left = self.left(space.after(node.state, step.group, step.there, step.out))
+        left = self.bound(space.after(step.state, step.group, step.there, step.out))
         if inner is None or left is None:
             return
-        terms = space.terms(node.state, step.group, step.there, step.out)
-        bound = node.cost + terms.bytes + inner + left
+        terms = space.terms(step.state, step.group, step.there, step.out)
+        bound = step.cost + terms.bytes + inner + left
         if step.cheaper:
             around = space.costs.around(step.group)
             gains = bits(step.cheaper & sum(step.more))
             bound -= sum(space.tensors.size[k] - around.touched[k] for k in gains)
-        self._push(bound, node.state.done | step.group, step)
+        self._queue(bound, step, parent)
 
-    def _take(self, step: _Step) -> None:
-        """Check whether a step may fit, then cost it with the model, then expand it."""
-        node, space = self._nodes[step.at], self.space
+    def _queue(self, bound: int, step: _GroupStep, parent: _Node | None) -> None:
+        self.pushes += 1
+        node: _Node = SearchNode(step, step.cost, None, parent)
+        self.push(max(self.least, bound), self.pushes, node, refined=False)
+
+    def refine(self, bound: int, number: int, node: _Node) -> None:
+        """Check whether a step may fit, then cost it with the model, then reach where it leads."""
+        step, space = node.state, self.space
+        assert isinstance(step, _GroupStep)
         least = space.inner(step.group, space.budget)
         if least is None:
             return
-        terms = space.terms(node.state, step.group, step.there, step.out)
-        after = space.after(node.state, step.group, step.there, step.out)
+        terms = space.terms(step.state, step.group, step.there, step.out)
+        after = space.after(step.state, step.group, step.there, step.out)
         inner = space.inner(step.group, terms.room)
         if not step.asked:
-            self._branch(step, step.cheaper)
+            self._branch(step, step.cheaper, node.parent)
             if inner is not None:
-                left = self.left(after)
+                left = self.bound(after)
                 assert left is not None
-                bound = node.cost + terms.bytes + inner + left
-                self._push(bound, after.done, step._replace(asked=True))
+                bound = step.cost + terms.bytes + inner + left
+                self._queue(bound, step._replace(asked=True), node.parent)
             if inner != least:
-                self._branch(step, ~step.cheaper)
+                self._branch(step, ~step.cheaper, node.parent)
             return
         traffic = within(space.costs.steps(step.group, terms.held), terms.room)
         if traffic is not None:
-            leg = Leg(step.group, terms.held, node.state.resident & step.out)
-            self._reach(after, node.cost + terms.apart + traffic, step.at, leg)
+            leg = Leg(step.group, terms.held, step.state.resident & step.out)
+            self.reach(after, step.cost + terms.apart + traffic, leg, node.parent)
         enough = traffic is not None and terms.apart + traffic == terms.bytes + least
         if inner == least and not enough:
-            self._branch(step, ~step.cheaper)
+            self._branch(step, ~step.cheaper, node.parent)
 
-    def _branch(self, step: _Step, among: int) -> None:
+    def _branch(self, step: _GroupStep, among: int, parent: _Node | None) -> None:
         """Let one more tensor make room."""
         joins = [i for i, tensor in enumerate(step.more) if tensor & among]
         for i in joins[:FEW] if self.width else joins:
             tensor = step.more[i]
             out, more = step.out | tensor, step.more[i + 1 :]
-            self._wait(step._replace(out=out, more=more, asked=False))
+            self._wait(step._replace(out=out, more=more, asked=False), parent)
 
-    def _is_wanted(self, node: _GroupNode) -> bool:
-        if self.width and len(self._expanded[node.state.done]) >= self.width:
-            return False
-        return not self._is_dominated(node)
+    def entry(self, node: _Node) -> tuple[int, int, int]:
+        assert isinstance(node.state, GroupState)
+        return node.cost, node.state.resident, node.state.clean
 
-    def _is_dominated(self, node: _GroupNode) -> bool:
+    def is_dominated(self, node: _Node, others: list[tuple[int, int, int]]) -> bool:
         """Whether another state with the same operators run can stand for this one.
 
-        It has to load what is on chip here only, and to store what is off chip here only.
+        It has to load what is on chip here only, and to store what is off chip here only. Where
+        the search is narrow, enough others do.
         """
+        if self.width and len(others) >= self.width:
+            return True
         state, cost = node.state, node.cost
+        assert isinstance(state, GroupState)
         live, bytes_of = self.space.live[state.done], self.space.tensors.bytes
         stored = live & ~state.resident | state.clean
-        for paid, resident, clean in self._expanded[state.done]:
+        for paid, resident, clean in others:
             if paid <= cost:
                 extra = paid + bytes_of(state.resident & ~resident)
                 if extra <= cost:
