@@ -18,30 +18,26 @@ Of equal bound and rank the one that was queued first has its turn first.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from operator import itemgetter
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
+from planners.core.gc_pause import no_collection
 from planners.core.progress import Clock, TimeOver
 
-State = TypeVar("State", bound=Hashable)
-Label = TypeVar("Label")
+State = TypeVar("State", bound=Any)
 Cost = TypeVar("Cost", int, float)
+Label = TypeVar("Label")
 
 NO_LIMIT = 1 << 62
 
 
-class SearchNode(NamedTuple, Generic[State, Label, Cost]):
-    """A state, what it cost to come there, by which step, and from where."""
-
-    state: State
-    cost: Cost
-    label: Label
-    parent: SearchNode[State, Label, Cost] | None
+# A state, what it cost to come there, by which step, and the node that it was reached from.
+SearchNode: TypeAlias = tuple[State, Cost, Label, Any]
 
 
-class BestFirstSearch(ABC, Generic[State, Label, Cost]):
+class BestFirstSearch(ABC, Generic[State, Cost, Label]):
     """The least cost below `limit` of an end, and a bound on it meanwhile (`least`).
 
     It can be run again and again: each time it goes on where it was. `states` were expanded, in
@@ -56,7 +52,7 @@ class BestFirstSearch(ABC, Generic[State, Label, Cost]):
     """Whether a state is compared at its turn with those expanded, or as it is queued with all that
     were; else only with itself, reached for less."""
     alike: ClassVar[itemgetter[Any]] = itemgetter(0)
-    """What is equal in states that are compared: first in a state are its executed operators."""
+    """What is equal in states that are compared. First in a state are its executed operators."""
     turns_a_look: ClassVar[int] = 64
     """Turns between two looks at the clock."""
 
@@ -68,15 +64,17 @@ class BestFirstSearch(ABC, Generic[State, Label, Cost]):
         self.reached: dict[State, Cost] = {}
         # What `entry` says of the states that others are compared with, by what is alike.
         self.expanded: dict[Any, list[Any]] = {}
-        self.goal: SearchNode[State, Label, Cost] | None = None
+        self.goal: SearchNode[State, Cost, Label] | None = None
+        self._lazy, self._pathmax = self.lazy, self.pathmax
+        self._early, self._late = self.compared == "queued", self.compared == "expanded"
         # Bound, rank, number, whether it is refined already, node.
-        self._heap: list[tuple[Cost, Any, int, bool, SearchNode[State, Label, Cost]]] = []
+        self._heap: list[tuple[Cost, Any, int, bool, SearchNode[State, Cost, Label]]] = []
 
     # ---- what is particular to a search ------------------------------------------------------
 
     @abstractmethod
     def expand(
-        self, node: SearchNode[State, Label, Cost], clock: Clock | None
+        self, node: SearchNode[State, Cost, Label], clock: Clock | None
     ) -> Iterator[tuple[Cost, State, Label]]:
         """Each next state, its cost in all and the step to it.
 
@@ -91,19 +89,19 @@ class BestFirstSearch(ABC, Generic[State, Label, Cost]):
         """What is left to pay at least; None where it cannot end."""
         return 0
 
-    def is_dominated(self, node: SearchNode[State, Label, Cost], others: list[Any]) -> bool:
+    def is_dominated(self, state: State, cost: Cost, others: list[Any]) -> bool:
         """Whether one of the others, which are entries, stands for a state that is alike."""
         return False
 
-    def entry(self, node: SearchNode[State, Label, Cost]) -> Any:
+    def entry(self, state: State, cost: Cost) -> Any:
         """What others are compared with from now on."""
-        return node
+        return cost
 
     def rank(self, state: Any) -> Any:
         """Of equal bounds the least rank comes first."""
         return -state[0].bit_count()
 
-    def refine(self, bound: Cost, number: int, node: SearchNode[State, Label, Cost]) -> None:
+    def refine(self, bound: Cost, number: int, node: SearchNode[State, Cost, Label]) -> None:
         """Queue what becomes of a node at its first turn, in a lazy search."""
         self.push(bound, number, node)
 
@@ -116,7 +114,7 @@ class BestFirstSearch(ABC, Generic[State, Label, Cost]):
 
     def begin(self, state: State, cost: Cost, label: Label) -> None:
         """Queue where the search begins."""
-        self.reach(state, cost, label, None)
+        self.reach(cost, state, label, None)
         self._conclude()
 
     def run(
@@ -131,51 +129,50 @@ class BestFirstSearch(ABC, Generic[State, Label, Cost]):
 
         Where it ends for states, what is proven is the bound of the next that it would expand.
         """
+        with no_collection():  # Nodes form no cycles.
+            self._run(clock, self.states + most_states, self.turns + most_turns, most_pushes)
+
+    def _run(
+        self, clock: Clock | None, most_states: int, most_turns: int, most_pushes: int
+    ) -> None:
         heap, limit, look = self._heap, self.limit, self.turns_a_look
+        late, alone = self._late, not (self._late or self._early)
         reached, expanded, alike = self.reached, self.expanded, self.alike
-        expand, reach, is_dominated, is_goal = (
-            self.expand,
-            self.reach,
-            self.is_dominated,
-            self.is_goal,
-        )
-        compares, compared = self.compared == "expanded", self.compared != "nothing"
-        most_states, most_turns = self.states + most_states, self.turns + most_turns
+        expand, reach = self.expand, self.reach
         others: list[Any] = []
         while heap and self.goal is None and self.least < limit:
             if self.turns >= most_turns or self.pushes > most_pushes:
                 return
             bound, _, number, refined, node = heappop(heap)
+            state, cost = node[0], node[1]
             self.turns += 1
             if bound > self.least:
                 self.least = bound
-            state = node.state
-            if compares and refined:
+            if late and refined:
                 others = expanded.get(alike(state)) or []
             if not refined:
                 self.refine(bound, number, node)
             elif not (
-                is_dominated(node, others)
-                if compares
-                else not compared and reached[state] < node.cost
+                (late and others and self.is_dominated(state, cost, others))
+                or (alone and reached[state] < cost)
             ):
-                if is_goal(state):
+                if self.is_goal(state):
                     self.goal = node
                     return
                 if self.states >= most_states:
                     self.push(bound, number, node)
                     return
                 self.states += 1
-                if compares:
+                if late:
                     if not others:
                         expanded[alike(state)] = others
-                    others.append(self.entry(node))
+                    others.append(self.entry(state, cost))
                 try:
-                    for cost, after, label in expand(node, clock):
-                        reach(after, cost, label, node)
+                    for paid, after, label in expand(node, clock):
+                        reach(paid, after, label, node)
                 except TimeOver:
                     # It is still to be expanded; what was queued of it is no worse.
-                    if compares:
+                    if late:
                         others.pop()
                     self.push(bound, number, node)
                     return
@@ -188,59 +185,55 @@ class BestFirstSearch(ABC, Generic[State, Label, Cost]):
             self.least = self.limit
 
     def reach(
-        self,
-        state: State,
-        cost: Cost,
-        label: Label,
-        parent: SearchNode[State, Label, Cost] | None,
+        self, cost: Cost, state: State, label: Label, parent: SearchNode[State, Cost, Label] | None
     ) -> None:
         """Queue a state, unless it was reached for no more, or is too expensive.
 
         What a lazy search queues at no more than what is proven is refined at once: of all such
         states the one furthest ahead comes next.
         """
-        before = self.reached.get(state)
-        if before is not None and before <= cost:
+        reached = self.reached
+        if state in reached and reached[state] <= cost:
             return
-        self.reached[state] = cost
+        reached[state] = cost
         left = self.bound(state)
         if left is None:
             return
         bound = cost + left
-        if bound < self.least and self.pathmax:
+        if bound < self.least and self._pathmax:
             bound = self.least
         if bound >= self.limit:
             return
-        node = SearchNode(state, cost, label, parent)
-        if self.compared == "queued":
+        if self._early:
             others = self.expanded.setdefault(self.alike(state), [])
-            if self.is_dominated(node, others):
+            if self.is_dominated(state, cost, others):
                 return
-            others.append(self.entry(node))
+            others.append(self.entry(state, cost))
         self.pushes += 1
-        if not self.lazy:
-            heappush(self._heap, (bound, self.rank(state), self.pushes, True, node))
-        elif bound <= self.least:
+        node = (state, cost, label, parent)
+        if self._lazy and bound <= self.least:
             self.refine(bound, self.pushes, node)
         else:
-            heappush(self._heap, (bound, self.rank(state), self.pushes, False, node))
+            turn = (bound, self.rank(state), self.pushes, not self._lazy, node)
+            heappush(self._heap, turn)
 
     def push(
         self,
         bound: Cost,
         number: int,
-        node: SearchNode[State, Label, Cost],
+        node: SearchNode[State, Cost, Label],
         *,
         refined: bool = True,
     ) -> None:
         """Queue a node with its bound, in the turn of its number, if it is below the limit."""
         if bound < self.limit:
-            heappush(self._heap, (bound, self.rank(node.state), number, refined, node))
+            heappush(self._heap, (bound, self.rank(node[0]), number, refined, node))
 
-    def path(self) -> list[SearchNode[State, Label, Cost]]:
+    def path(self) -> list[SearchNode[State, Cost, Label]]:
         """The nodes from the beginning to the end of least cost."""
-        nodes, node = [], self.goal
+        nodes: list[SearchNode[State, Cost, Label]] = []
+        node = self.goal
         while node is not None:
             nodes.append(node)
-            node = node.parent
+            node = node[3]
         return nodes[::-1]

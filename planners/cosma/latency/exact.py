@@ -10,7 +10,7 @@ Bytes of what may go are free for others; what comes back is loaded anew.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import gcd
 from operator import itemgetter, or_
@@ -26,6 +26,22 @@ UNITS, OPERATORS = 48, 10
 """Addresses and operators up to which it is tried."""
 MOST_STATES = 200_000
 ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class MakespanRules:
+    """Which rules the search for the least makespan has."""
+
+    ahead: bool = True
+    """A moment is left out where in another with the same things at the same places each engine is
+    free no later."""
+    engine_work: bool = True
+    """Each engine has still to do what it has not begun, one after the other."""
+    last_store: bool = True
+    """What runs last has an output that is stored after it, unless nobody reads its results."""
+
+
+MAKESPAN_RULES = MakespanRules()
 
 
 class EngineStart(NamedTuple):
@@ -55,7 +71,11 @@ class _Moment(NamedTuple):
 
 
 def least_makespan(
-    seconds: ScheduleSeconds, under_s: float, clock: Clock, any_order: bool
+    seconds: ScheduleSeconds,
+    under_s: float,
+    clock: Clock,
+    any_order: bool,
+    rules: MakespanRules = MAKESPAN_RULES,
 ) -> TimedPlan | None:
     """The quickest of all plans, in the problem's order or in any, if it takes less than `under_s`.
 
@@ -63,17 +83,17 @@ def least_makespan(
     """
     if len(seconds.problem.schedule) > OPERATORS:
         return None
-    search = _MakespanSearch(seconds, under_s, any_order)
+    search = MakespanSearch(seconds, under_s, any_order, rules)
     if search.units > UNITS:
         return None
     search.run(clock, most_pushes=MOST_STATES)
     return None if search.goal is None else search.plan()
 
 
-_Node: TypeAlias = SearchNode[_Moment, EngineStart | None, float]
+_Node: TypeAlias = SearchNode[_Moment, float, EngineStart | None]
 
 
-class _MakespanSearch(BestFirstSearch[_Moment, EngineStart | None, float]):
+class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
     """Operators are numbered as the graph has them, tensors as the problem has its lines."""
 
     compared = "queued"
@@ -81,8 +101,11 @@ class _MakespanSearch(BestFirstSearch[_Moment, EngineStart | None, float]):
     pathmax = False
     turns_a_look = 1
 
-    def __init__(self, seconds: ScheduleSeconds, under_s: float, any_order: bool) -> None:
+    def __init__(
+        self, seconds: ScheduleSeconds, under_s: float, any_order: bool, rules: MakespanRules
+    ) -> None:
         super().__init__(under_s * (1 - ROUNDING), 0.0)
+        self.rules = rules
         self.seconds, self.problem, self.any_order = seconds, seconds.problem, any_order
         lines = self.problem.lines
         self.unit = gcd(*(line.size_bytes for line in lines)) or 1
@@ -120,13 +143,15 @@ class _MakespanSearch(BestFirstSearch[_Moment, EngineStart | None, float]):
     def rank(self, state: _Moment) -> int:
         return -self.pushes
 
-    def entry(self, node: _Node) -> tuple[float, ...]:
-        return node.state[:4]
+    def entry(self, state: _Moment, cost: float) -> tuple[float, ...]:
+        return state[:4]
 
-    def is_dominated(self, node: _Node, others: list[tuple[float, ...]]) -> bool:
+    def is_dominated(self, state: _Moment, cost: float, others: list[tuple[float, ...]]) -> bool:
         """Whether a state with the same things at the same places is ahead in all times; those
         that this one is ahead of are left out."""
-        times = node.state[:4]
+        if not self.rules.ahead:
+            return False
+        times = state[:4]
         if any(all(a <= b for a, b in zip(k, times, strict=True)) for k in others):
             return True
         others[:] = [k for k in others if not all(b <= a for a, b in zip(k, times, strict=True))]
@@ -135,10 +160,12 @@ class _MakespanSearch(BestFirstSearch[_Moment, EngineStart | None, float]):
     def expand(
         self, node: _Node, clock: Clock | None
     ) -> Iterator[tuple[float, _Moment, EngineStart | None]]:
-        return ((0.0, after, start) for after, start in self.next(node.state))
+        return ((0.0, after, start) for after, start in self.next(node[0]))
 
     def bound(self, s: _Moment) -> float:
         """Seconds at which all can have ended at the least: each engine's work that is left."""
+        if not self.rules.engine_work:
+            return max(s.now, s.computing, s.in_until, s.out_until)
         left = sum(t for op, t in enumerate(self.compute) if not s.ran >> op & 1)
         computed = max(s.now, s.computing) + left if left else s.computing
         held = {i for i, _ in s.places}
@@ -155,7 +182,9 @@ class _MakespanSearch(BestFirstSearch[_Moment, EngineStart | None, float]):
         ]
         stored = max(s.now, s.out_until) + sum(going) if going else s.out_until
         # What runs last has an output, unless something runs whose results nobody reads.
-        last = min(going, default=0.0) if left and not self.idle & ~s.ran else 0.0
+        last = 0.0
+        if self.rules.last_store and left and not self.idle & ~s.ran:
+            last = min(going, default=0.0)
         return max(computed + last, loaded + (min(self.compute) if coming else 0.0), stored)
 
     def is_goal(self, s: _Moment) -> bool:
@@ -278,7 +307,7 @@ class _MakespanSearch(BestFirstSearch[_Moment, EngineStart | None, float]):
 
     def plan(self) -> TimedPlan:
         """The plan that led to the end, in its own order of operators."""
-        starts = [node.label for node in self.path() if node.label is not None]
+        starts = [node[2] for node in self.path() if node[2] is not None]
         order = tuple(start.what for start in starts if start.kind == "compute")
         problem = replace(self.problem, schedule=order)
         line_of = {line.tensor: i for i, line in enumerate(problem.lines)}
@@ -289,7 +318,7 @@ class _MakespanSearch(BestFirstSearch[_Moment, EngineStart | None, float]):
 class _Telling:
     """Starts become stays: each ends when what works on its bytes last has."""
 
-    def __init__(self, search: _MakespanSearch, problem: ScheduleProblem, new: list[int]) -> None:
+    def __init__(self, search: MakespanSearch, problem: ScheduleProblem, new: list[int]) -> None:
         self.search, self.new = search, new
         self.problem = problem
         self.open: dict[int, tuple[int, float, bool, float]] = {}

@@ -37,7 +37,7 @@ class Overflow:
 
     def __init__(self, space: OrderSpace) -> None:
         self.space = space
-        self.crowds = list(self._crowds())
+        self.crowds = list(self._crowds()) if space.rules.overflow else []
         self.operators = sum(crowd.operator for crowd in self.crowds)
         self.spills = list(_spills(space)) if space.spill else []
         self._ahead: dict[int, list[tuple[int, int, int]]] = {}
@@ -122,7 +122,7 @@ def _spills(space: OrderSpace) -> Iterator[_Spill]:
 
 
 _Key: TypeAlias = tuple[int, int, int]
-_Node: TypeAlias = SearchNode[OrderState, None, int]
+_Node: TypeAlias = SearchNode[OrderState, int, None]
 
 
 def _key(state: OrderState) -> _Key:
@@ -172,15 +172,15 @@ class Largest:
         search.run(None, MAX_STATES)
         if search.goal is None:
             return search.least
-        total: int = search.goal.cost + self.exact.get(_key(search.goal.state), 0)
+        total: int = search.goal[1] + self.exact.get(_key(search.goal[0]), 0)
         for key, cost in search.closed.items():
             self.least[key] = max(self.least.get(key, 0), total - cost)
-        for node in search.path():
-            self.exact[_key(node.state)] = total - node.cost
+        for state, cost, _, _ in search.path():
+            self.exact[_key(state)] = total - cost
         return total
 
 
-class _LargestSearch(BestFirstSearch[OrderState, None, int]):
+class _LargestSearch(BestFirstSearch[OrderState, int, None]):
     """From one state of a part to one from which the least cost is known."""
 
     def __init__(self, part: Largest, start: OrderState) -> None:
@@ -190,9 +190,10 @@ class _LargestSearch(BestFirstSearch[OrderState, None, int]):
         self.begin(start, 0, None)
 
     def expand(self, node: _Node, clock: Clock | None) -> Iterator[tuple[int, OrderState, None]]:
-        self.closed[_key(node.state)] = node.cost
-        for paid, moved, _ in self.space.moves(node.state, clock):
-            yield node.cost + paid, self.space.settle(moved, []), None
+        state, cost, _, _ = node
+        self.closed[_key(state)] = cost
+        for paid, moved, _ in self.space.moves(state, clock):
+            yield cost + paid, self.space.settle(moved, []), None
 
     def bound(self, state: OrderState) -> int:
         return self.part.left(state)

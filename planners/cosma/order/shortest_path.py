@@ -96,10 +96,10 @@ def _moves(
         yield from islice(space.moves(state), seen, FEW)
 
 
-_Node: TypeAlias = SearchNode[OrderState, tuple[int, ...], int]
+_Node: TypeAlias = SearchNode[OrderState, int, tuple[int, ...]]
 
 
-class OrderSearch(BestFirstSearch[OrderState, tuple[int, ...], int]):
+class OrderSearch(BestFirstSearch[OrderState, int, tuple[int, ...]]):
     """The least cost below `limit` (units) of finishing a space, and a bound on it meanwhile.
 
     States are queued as their operator leaves them, with a cheap bound (`Overflow`); forced moves
@@ -124,14 +124,14 @@ class OrderSearch(BestFirstSearch[OrderState, tuple[int, ...], int]):
         """The schedule of least cost, where one below the limit was found."""
         if self.goal is None:
             return None
-        schedule = tuple(position for node in self.path() for position in node.label)
-        return OrderRoute(schedule, self.goal.cost * self.space.unit)
+        schedule = tuple(position for node in self.path() for position in node[2])
+        return OrderRoute(schedule, self.goal[1] * self.space.unit)
 
     def expand(
         self, node: _Node, clock: Clock | None
     ) -> Iterator[tuple[int, OrderState, tuple[int, ...]]]:
-        cost = node.cost
-        for paid, after, position in self.space.moves(node.state, clock):
+        state, cost, _, _ = node
+        for paid, after, position in self.space.moves(state, clock):
             yield cost + paid, after, (position,)
 
     def bound(self, state: OrderState) -> int:
@@ -146,25 +146,28 @@ class OrderSearch(BestFirstSearch[OrderState, tuple[int, ...], int]):
 
     def refine(self, bound: int, number: int, node: _Node) -> None:
         """Run what is forced, and queue what comes of it with the expensive bound."""
-        if self.reached[node.state] < node.cost:
+        state, cost, label, parent = node
+        if self.reached[state] < cost:
             return
-        order = list(node.label)
-        state = self.space.settle(node.state, order)
-        settled = SearchNode(state, node.cost, tuple(order), node.parent)
+        order = list(label)
+        state = self.space.settle(state, order)
         others = self.expanded.get(state.done)
-        if others is None or not self.is_dominated(settled, others):
-            self.push(max(bound, node.cost + self.left(state)), number, settled)
+        if others is None or not self.is_dominated(state, cost, others):
+            settled = (state, cost, tuple(order), parent)
+            self.push(max(bound, cost + self.left(state)), number, settled)
 
-    def entry(self, node: _Node) -> tuple[int, int, int]:
-        return node.cost, node.state.resident, node.state.written
+    def entry(self, state: OrderState, cost: int) -> tuple[int, int, int]:
+        return cost, state.resident, state.written
 
-    def is_dominated(self, node: _Node, others: list[tuple[int, int, int]]) -> bool:
+    def is_dominated(
+        self, state: OrderState, cost: int, others: list[tuple[int, int, int]]
+    ) -> bool:
         """Whether another state with the same operators executed can stand for this one.
 
         It has to evict what is resident there only, and to write what is written here only.
         """
-        state, cost, bytes_of = node.state, node.cost, self.space.bytes
-        for paid, resident, written in others:
+        bytes_of = self.space.bytes
+        for paid, resident, written in others if self.space.rules.stand_in else ():
             if paid <= cost:
                 extra = paid + bytes_of(resident & ~state.resident)
                 if extra <= cost and extra + bytes_of(state.written & ~written) <= cost:

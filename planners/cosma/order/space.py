@@ -16,6 +16,7 @@ from typing import NamedTuple
 from planners.core.masks import bits
 from planners.core.progress import Clock, TimeOver
 from planners.cosma.model.net import Net
+from planners.cosma.order.rules import ORDER_RULES, OrderRules
 
 # The clock is read after so many turns of a search for victims.
 BREATH = 1024
@@ -54,8 +55,8 @@ class OrderStep(NamedTuple):
 class OrderSpace:
     """All states of a net, and the moves between them."""
 
-    def __init__(self, net: Net) -> None:
-        self.net = net
+    def __init__(self, net: Net, rules: OrderRules = ORDER_RULES) -> None:
+        self.net, self.rules = net, rules
         self.unit, self.capacity, self.size = net.unit, net.capacity, net.sizes
         self.host, self.consumers = net.host, net.consumers
         self.keep, self.spill = net.keep, net.spill
@@ -262,7 +263,7 @@ class OrderSpace:
     def forceable(self) -> int:
         """Operators whose chain ever leaves no more than one of their inputs takes."""
         mask = 0
-        for position, step in enumerate(self.steps):
+        for position, step in enumerate(self.steps if self.rules.forced_moves else ()):
             left = min(self.steps[follower].kept for follower in self.chains[position])
             if not left or any(size >= left for _, size, _ in step.operands):
                 mask |= 1 << position
@@ -308,7 +309,7 @@ class OrderSpace:
         left = {t: self.consumers[t] & ~state.done for t in tensors}
         price = {t: self.size[t] * (1 if have >> t & 1 else 2) for t in tensors}
         before = dict.fromkeys(tensors, 0)
-        for b in tensors:
+        for b in tensors if self.rules.later_use else ():
             use = left[b]
             if use & (use - 1):
                 continue

@@ -14,6 +14,7 @@ from planners.core.best_first import NO_LIMIT
 from planners.core.progress import Clock
 from planners.cosma.model.net import Net
 from planners.cosma.order.bounds import Bound, Overflow
+from planners.cosma.order.rules import ORDER_RULES, OrderRules
 from planners.cosma.order.shortest_path import Expanded, OrderSearch
 from planners.cosma.order.space import OrderSpace, OrderState
 
@@ -34,8 +35,8 @@ class _Tail(NamedTuple):
 class Tails:
     """Lower bounds for the states of a net whose operators are numbered along an order."""
 
-    def __init__(self, net: Net) -> None:
-        self.net = net
+    def __init__(self, net: Net, rules: OrderRules = ORDER_RULES) -> None:
+        self.net, self.rules = net, rules
         self.first = len(net.ops)
         self.least = 0  # In units: a bound on all schedules.
         self.states = 0
@@ -45,7 +46,7 @@ class Tails:
     def extend(self, clock: Clock) -> None:
         """Search the part from the next point on."""
         first = max(0, self.first - (STRIDE if self.least else FREE_STRIDE))
-        space = OrderSpace(self.net.tail(first))
+        space = OrderSpace(self.net.tail(first), self.rules)
         search = OrderSearch(space, NO_LIMIT, self.bound_for(space))
         search.run(clock, MAX_STATES)
         self.first = first
@@ -58,12 +59,16 @@ class Tails:
     def bound_for(self, space: OrderSpace) -> Bound:
         """The bound for states of the whole net, or of a longer tail of it, as `space` has them."""
         overflow = Overflow(space)
-        tails = [(tail, (1 << tail.first) - 1) for tail in self.tails]
+        tails = [(tail, (1 << tail.first) - 1) for tail in self.tails if self.rules.tail_states]
+        tail_rule = self.rules.tail
 
         def left(state: OrderState) -> int:
             # Tensors made before the point and after it are different: the two add up.
-            first, least = self._next[state.done.bit_length()]
-            best = least + overflow(state, first)
+            if tail_rule:
+                first, least = self._next[state.done.bit_length()]
+                best = least + overflow(state, first)
+            else:
+                best = overflow(state)
             for tail, earlier in tails:
                 known = tail.expanded.get(state.done | earlier)
                 if known is not None:

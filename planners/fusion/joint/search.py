@@ -49,10 +49,10 @@ class _GroupStep(NamedTuple):
     asked: bool
 
 
-_Node: TypeAlias = SearchNode[GroupState | _GroupStep, Leg | None, int]
+_Node: TypeAlias = SearchNode[GroupState | _GroupStep, int, Leg | None]
 
 
-class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
+class JointSearch(BestFirstSearch[GroupState | _GroupStep, int, Leg | None]):
     """The least cost below `limit` bytes of running everything, and a bound on it meanwhile.
 
     Steps are queued to be refined: a step has a turn for whether it may fit, and one for what it
@@ -72,8 +72,8 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
         """The legs of least cost, where some below the limit were found."""
         if self.goal is None:
             return None
-        legs = tuple(node.label for node in self.path() if node.label is not None)
-        return GroupRoute(legs, self.goal.cost)
+        legs = tuple(node[2] for node in self.path() if node[2] is not None)
+        return GroupRoute(legs, self.goal[1])
 
     # ---- bounds ----------------------------------------------------------------------------
 
@@ -90,6 +90,8 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
         paid, prepaid = space.remaining
         if state.done not in paid:
             return None
+        if not space.rules.first_loads:
+            return paid[state.done]
         absent = space.live[state.done] & ~state.resident
         loads = sum(space.first_load(k, state.done) for k in bits(absent))
         return max(paid[state.done], prepaid[state.done] + loads)
@@ -103,7 +105,8 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
         self, node: _Node, clock: Clock | None
     ) -> Iterator[tuple[int, GroupState | _GroupStep, Leg | None]]:
         """Queue all groups that can run next: what follows is reached by their last turns."""
-        state, space = node.state, self.space
+        state, cost, _, _ = node
+        space = self.space
         assert isinstance(state, GroupState)
         for group in space.onward[state.done]:
             order, cheaper = space.candidates(state, group, last_first=self.width > 0)
@@ -112,7 +115,7 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
                 stay, out = space.settled(state, group)
                 order = tuple(tensor for tensor in order if not tensor & (stay | out))
             done = state.done | group
-            step = _GroupStep(done, state, node.cost, group, there, out, order, cheaper, False)
+            step = _GroupStep(done, state, cost, group, there, out, order, cheaper, False)
             self._wait(step, node)
         return iter(())
 
@@ -133,12 +136,13 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
 
     def _queue(self, bound: int, step: _GroupStep, parent: _Node | None) -> None:
         self.pushes += 1
-        node: _Node = SearchNode(step, step.cost, None, parent)
+        node = (step, step.cost, None, parent)
         self.push(max(self.least, bound), self.pushes, node, refined=False)
 
     def refine(self, bound: int, number: int, node: _Node) -> None:
         """Check whether a step may fit, then cost it with the model, then reach where it leads."""
-        step, space = node.state, self.space
+        step, _, _, parent = node
+        space = self.space
         assert isinstance(step, _GroupStep)
         least = space.inner(step.group, space.budget)
         if least is None:
@@ -147,22 +151,22 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
         after = space.after(step.state, step.group, step.there, step.out)
         inner = space.inner(step.group, terms.room)
         if not step.asked:
-            self._branch(step, step.cheaper, node.parent)
+            self._branch(step, step.cheaper, parent)
             if inner is not None:
                 left = self.bound(after)
                 assert left is not None
                 bound = step.cost + terms.bytes + inner + left
-                self._queue(bound, step._replace(asked=True), node.parent)
-            if inner != least:
-                self._branch(step, ~step.cheaper, node.parent)
+                self._queue(bound, step._replace(asked=True), parent)
+            if inner != least or not space.rules.room_where_needed:
+                self._branch(step, ~step.cheaper, parent)
             return
         traffic = within(space.costs.steps(step.group, terms.held), terms.room)
         if traffic is not None:
             leg = Leg(step.group, terms.held, step.state.resident & step.out)
-            self.reach(after, step.cost + terms.apart + traffic, leg, node.parent)
+            self.reach(step.cost + terms.apart + traffic, after, leg, parent)
         enough = traffic is not None and terms.apart + traffic == terms.bytes + least
-        if inner == least and not enough:
-            self._branch(step, ~step.cheaper, node.parent)
+        if inner == least and not enough and space.rules.room_where_needed:
+            self._branch(step, ~step.cheaper, parent)
 
     def _branch(self, step: _GroupStep, among: int, parent: _Node | None) -> None:
         """Let one more tensor make room."""
@@ -172,11 +176,13 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
             out, more = step.out | tensor, step.more[i + 1 :]
             self._wait(step._replace(out=out, more=more, asked=False), parent)
 
-    def entry(self, node: _Node) -> tuple[int, int, int]:
-        assert isinstance(node.state, GroupState)
-        return node.cost, node.state.resident, node.state.clean
+    def entry(self, state: GroupState | _GroupStep, cost: int) -> tuple[int, int, int]:
+        assert isinstance(state, GroupState)
+        return cost, state.resident, state.clean
 
-    def is_dominated(self, node: _Node, others: list[tuple[int, int, int]]) -> bool:
+    def is_dominated(
+        self, state: GroupState | _GroupStep, cost: int, others: list[tuple[int, int, int]]
+    ) -> bool:
         """Whether another state with the same operators run can stand for this one.
 
         It has to load what is on chip here only, and to store what is off chip here only. Where
@@ -184,11 +190,10 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, Leg | None, int]):
         """
         if self.width and len(others) >= self.width:
             return True
-        state, cost = node.state, node.cost
         assert isinstance(state, GroupState)
         live, bytes_of = self.space.live[state.done], self.space.tensors.bytes
         stored = live & ~state.resident | state.clean
-        for paid, resident, clean in others:
+        for paid, resident, clean in others if self.space.rules.stand_in else ():
             if paid <= cost:
                 extra = paid + bytes_of(state.resident & ~resident)
                 if extra <= cost:

@@ -12,12 +12,34 @@ With operators alone and all around them held, states and moves are those of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from planners.core.masks import bits
 from planners.fusion.joint.resident_cost import HeldCosts, Steps
 from planners.fusion.partition.shortest import Lattice
+
+
+@dataclass(frozen=True, slots=True)
+class JointRules:
+    """Which rules the search over groups and residency has."""
+
+    stand_in: bool = True
+    """A state is left out where another with the same operators run costs no more, what has to be
+    loaded and stored to turn it into this one included."""
+    room_where_needed: bool = True
+    """Nothing more makes room for a group that fits with all that may be there and moves the least
+    it can: what stays can go later for no more."""
+    inner: bool = True
+    """A group moves what is inside of it whatever is held around it."""
+    boundary: bool = True
+    """Of the tensors around a group no more by bytes stays on chip than there is room for."""
+    first_loads: bool = True
+    """What is off chip by now and still read is loaded once more."""
+
+
+JOINT_RULES = JointRules()
 
 
 class GroupState(NamedTuple):
@@ -63,7 +85,9 @@ class GroupSpace:
         *,
         keep: int = 0,
         spill: int = 0,
+        rules: JointRules = JOINT_RULES,
     ) -> None:
+        self.rules = rules
         # Tensors that must stay while they are live, and those that must not without their users.
         self.keep, self.spill = keep, spill
         self.costs, self.tensors, self.budget = costs, costs.tensors, budget_bytes
@@ -191,7 +215,11 @@ class GroupSpace:
         inner = self.low(mask)
         if inner is None:
             return None
+        if not self.rules.inner:
+            inner = 0
         inner += tensors.bytes(around.makes & tensors.outputs)
+        if not self.rules.boundary:
+            return inner, inner
         paid = [(tensors.size[k], size) for k, size in around.touched.items()]
         prepaid = []
         for k in bits(around.makes):

@@ -36,6 +36,22 @@ _Choice: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class CoverRules:
+    """Which rules the search for the cheapest cover has."""
+
+    prices: bool = True
+    """What is not covered costs its prices at least: no group costs less than those of its own."""
+    whole_units: bool = True
+    """All costs are multiples of one unit, and so is the cost of a partition."""
+    implied_orders: bool = True
+    """That a group stands between operators is not kept in mind where one of its own does: no
+    convex group can hold both."""
+
+
+COVER_RULES = CoverRules()
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionFound:
     """The best partition found, None where there is none yet, and a proven lower bound."""
 
@@ -112,6 +128,7 @@ def cheapest_cover(
     known: int,
     price: Sequence[int] | None = None,
     widest: int = 1 << 20,
+    rules: CoverRules = COVER_RULES,
 ) -> PartitionFound:
     """The cheapest acyclic partition into these groups that costs less than `known`.
 
@@ -121,7 +138,7 @@ def cheapest_cover(
     """
     if price is None:
         price = prices(dag.count, groups, costs, clock)
-    search = _LayeredSearch(dag, groups, costs, price)
+    search = _LayeredSearch(dag, groups, costs, price if rules.prices else [0] * dag.count, rules)
     best = PartitionFound(None, known, search.whole(known, search.root))
     width = FIRST_WIDTH
     while best.bound < best.objective and width <= widest and not clock.expired():
@@ -137,11 +154,16 @@ class _LayeredSearch:
     """Layers of half-made partitions, by the first operator that is not covered."""
 
     def __init__(
-        self, dag: Dag, groups: Sequence[int], costs: Sequence[int], price: Sequence[int]
+        self,
+        dag: Dag,
+        groups: Sequence[int],
+        costs: Sequence[int],
+        price: Sequence[int],
+        rules: CoverRules,
     ) -> None:
-        self.dag = dag
+        self.dag, self.rules = dag, rules
         self.root = sum(price)
-        self.unit = gcd(*costs)
+        self.unit = gcd(*costs) if rules.whole_units else 1
         # What a group costs beyond the prices of its operators, what comes before and after it.
         self.at: list[list[_Choice]] = [[] for _ in range(dag.count)]
         for mask, cost in zip(groups, costs, strict=True):
@@ -235,6 +257,8 @@ class _LayeredSearch:
 
         Where one of its own does, no convex group can hold both.
         """
+        if not self.rules.implied_orders:
+            return True
         key = (mask, before, after)
         is_news = self._news.get(key)
         if is_news is None:
