@@ -78,8 +78,11 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, int, Leg | None]):
     # ---- bounds ----------------------------------------------------------------------------
 
     def bound(self, state: GroupState | _GroupStep) -> int | None:
-        """A bound on what is to be paid from a state; None where it cannot end."""
         assert isinstance(state, GroupState)
+        return self.left(state)
+
+    def left(self, state: GroupState) -> int | None:
+        """A bound on what is to be paid from a state; None where it cannot end."""
         key = (state.done, state.resident)
         if key not in self._left:
             self._left[key] = self._find_left(state)
@@ -123,7 +126,7 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, int, Leg | None]):
         """Queue a step with a bound on it and on all with more tensors out."""
         space = self.space
         inner = space.low(step.group)
-        left = self.bound(space.after(step.state, step.group, step.there, step.out))
+        left = self.left(space.after(step.state, step.group, step.there, step.out))
         if inner is None or left is None:
             return
         terms = space.terms(step.state, step.group, step.there, step.out)
@@ -153,7 +156,7 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, int, Leg | None]):
         if not step.asked:
             self._branch(step, step.cheaper, parent)
             if inner is not None:
-                left = self.bound(after)
+                left = self.left(after)
                 assert left is not None
                 bound = step.cost + terms.bytes + inner + left
                 self._queue(bound, step._replace(asked=True), parent)

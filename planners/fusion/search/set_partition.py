@@ -53,11 +53,13 @@ COVER_RULES = CoverRules()
 
 @dataclass(frozen=True, slots=True)
 class PartitionFound:
-    """The best partition found, None where there is none yet, and a proven lower bound."""
+    """The best partition found, None where there is none yet, and a proven lower bound; and how
+    many half-made partitions were looked at for it."""
 
     groups: tuple[int, ...] | None
     objective: int
     bound: int
+    states: int = 0
 
 
 def prices(count: int, groups: Sequence[int], costs: Sequence[int], clock: Clock) -> list[int]:
@@ -144,7 +146,7 @@ def cheapest_cover(
     while best.bound < best.objective and width <= widest and not clock.expired():
         cover = search.run(width, best.objective, clock)
         bound = search.whole(cover.objective, max(best.bound, cover.bound))
-        best = PartitionFound(cover.groups or best.groups, cover.objective, bound)
+        best = PartitionFound(cover.groups or best.groups, cover.objective, bound, search.states)
         clock.report(f"covers, {width} wide", best.objective, best.bound)
         width *= 4
     return best
@@ -162,6 +164,7 @@ class _LayeredSearch:
         rules: CoverRules,
     ) -> None:
         self.dag, self.rules = dag, rules
+        self.states = 0
         self.root = sum(price)
         self.unit = gcd(*costs) if rules.whole_units else 1
         # What a group costs beyond the prices of its operators, what comes before and after it.
@@ -208,6 +211,7 @@ class _LayeredSearch:
     ) -> None:
         """Cover the first operator by each group that fits; `sofar` bounds the whole from below."""
         covered, orders = key
+        self.states += 1
         for beyond, mask, before, after in self.at[first]:
             total = sofar + beyond
             if total > known - self.unit:

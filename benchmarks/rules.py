@@ -1,0 +1,264 @@
+"""What each rule of a search buys: states expanded and processor seconds with and without it.
+
+    python benchmarks/rules.py [--searches orders,tails,peaks,makespans,joint,covers,groups]
+        [--instances 20] [--limit 4] [--states 20000] [--csv benchmarks/rules.csv]
+
+Each rule is switched off alone, on twenty instances of its search: random graphs (orders, tails,
+peaks: 30 to 49 operators; makespans: 2 to 4) or networks. A run ends at its proof, after so many
+seconds or states. Printed for each rule: of how many instances the search has its proof with all
+rules and without this one; then, over those where both have it, the sums of states and of seconds,
+and the geometric mean of the ratios of states.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import planners as sp
+from planners.core.best_first import NO_LIMIT
+from planners.core.errors import BudgetTooSmall
+from planners.core.progress import Clock
+from planners.core.rules import names, without
+from planners.cosma.latency.bound import ScheduleSeconds
+from planners.cosma.latency.exact import MAKESPAN_RULES, MakespanRules, MakespanSearch
+from planners.cosma.model.net import Net, net_of
+from planners.cosma.model.problem import ScheduleProblem
+from planners.cosma.order.peak import Footprints, PeakSearch
+from planners.cosma.order.rules import ORDER_RULES, PEAK_RULES, OrderRules, PeakRules
+from planners.cosma.order.shortest_path import OrderSearch
+from planners.cosma.order.space import OrderSpace
+from planners.cosma.order.suffix_bounds import Tails
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.joint.resident_cost import HeldCosts
+from planners.fusion.joint.search import JointSearch
+from planners.fusion.joint.space import JOINT_RULES, GroupSpace, JointRules
+from planners.fusion.partition.lattice import Dag, downsets_of
+from planners.fusion.partition.shortest import NEVER, lattice
+from planners.fusion.search.bounded import ALL_RULES, Dominance
+from planners.fusion.search.exact import best_partition
+from planners.fusion.search.set_partition import COVER_RULES, CoverRules, cheapest_cover
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.cosma.test_latency import small
+from tests.random_graphs import random_graph
+
+NETWORKS = (
+    *("squeezenet1_1", "shufflenet_v2_x1_0", "resnet18", "mobilenet_v2", "densenet121"),
+    *("googlenet", "inception_v3", "efficientnet_b0", "mnasnet1_0", "resnet50"),
+    *("regnet_y_400mf", "vgg11", "alexnet", "mobilenet_v3_small", "vit_b_16", "convnext_tiny"),
+    *("swin_t", "resnext50_32x4d", "mcunet_vww1", "wide_resnet50_2"),
+)
+KIB = 1024
+LONGEST_GROUP = 4  # operators, of groups that follow the order
+
+
+class Outcome(NamedTuple):
+    states: int
+    proven: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A search to take rules from: all of them, and how it runs on the instance of a number."""
+
+    rules: Any
+    run: Callable[[int, Any, Clock, int], Outcome]
+
+
+class RuleRow(NamedTuple):
+    """One rule's line of the table; states and seconds are of instances proven both ways."""
+
+    search: str
+    rule: str
+    proven_with: int
+    proven_without: int
+    states_with: int
+    states_without: int
+    seconds_with: float
+    seconds_without: float
+    mean_ratio_of_states: float
+
+
+# ---- searches ------------------------------------------------------------------------------------
+
+
+@cache
+def _tight(seed: int) -> Net:
+    """A random network in little more than its largest operator needs."""
+    graph = random_graph(seed, 30 + seed, largest=9)
+    b = sp.budgets(graph)
+    return net_of(graph, False, b.MR + (b.MP - b.MR) // 10)
+
+
+def orders(seed: int, rules: OrderRules, clock: Clock, states: int) -> Outcome:
+    search = OrderSearch(OrderSpace(_tight(seed), rules), NO_LIMIT)
+    search.run(clock, states)
+    return Outcome(search.states, search.done)
+
+
+def orders_with_tails(seed: int, rules: OrderRules, clock: Clock, states: int) -> Outcome:
+    net = _tight(seed)
+    tails = Tails(net, rules)
+    while tails.first > 0 and not clock.expired():
+        tails.extend(clock)
+    space = OrderSpace(net, rules)
+    search = OrderSearch(space, NO_LIMIT, tails.bound_for(space))
+    search.run(clock, states)
+    return Outcome(tails.states + search.states, search.done)
+
+
+def peaks(seed: int, rules: PeakRules, clock: Clock, states: int) -> Outcome:
+    graph = random_graph(seed, 30 + seed, largest=9)
+    search = PeakSearch(Footprints(graph, False), rules)
+    search.run(clock, states)
+    return Outcome(search.states, search.done)
+
+
+def makespans(seed: int, rules: MakespanRules, clock: Clock, states: int) -> Outcome:
+    graph, machine, budget, counted = small(seed)
+    schedule = tuple(range(len(graph.operators)))
+    seconds = ScheduleSeconds(ScheduleProblem(graph, schedule, counted, budget), machine)
+    search = MakespanSearch(seconds, 1e9, True, rules)
+    search.run(clock, states)
+    return Outcome(search.states, search.done)
+
+
+@cache
+def _network(number: int) -> tuple[GroupModel, Dag, list[int], int]:
+    """A network's cost model, its operators, groups of them in their order, and a budget in which
+    each operator fits."""
+    graph = sp.load(NETWORKS[number % len(NETWORKS)])
+    model = GroupModel(graph, sp.load_machine("optimus"), {})
+    dag, count = Dag.of(graph), len(graph.operators)
+    runs = [
+        ((1 << length) - 1) << first
+        for length in range(1, LONGEST_GROUP + 1)
+        for first in range(count - length + 1)
+    ]
+    least = max(model.staircase(1 << i)[0].buffer_bytes for i in range(count))
+    return model, dag, [mask for mask in runs if dag.is_convex(mask)], max(128 * KIB, least)
+
+
+@cache
+def _held(number: int) -> HeldCosts:
+    model = _network(number)[0]
+    return HeldCosts(model, model.graph)
+
+
+def joint(number: int, rules: JointRules, clock: Clock, states: int) -> Outcome:
+    model, dag, groups, budget = _network(number)
+    way = lattice(dag, downsets_of(range(len(model.graph.operators))), groups, NO_LIMIT)
+    assert way is not None
+    search = JointSearch(GroupSpace(way, groups, _held(number), budget, rules=rules), NO_LIMIT)
+    search.run(clock, most_turns=10 * states)
+    return Outcome(search.turns, search.done)
+
+
+def covers(number: int, rules: CoverRules, clock: Clock, states: int) -> Outcome:
+    model, dag, groups, budget = _network(number)
+    costs = {}
+    for mask in groups:
+        fits = [p.traffic_bytes for p in model.staircase(mask) if p.buffer_bytes <= budget]
+        if fits:
+            costs[mask] = min(fits)
+    prices = list(costs.values())
+    found = cheapest_cover(dag, list(costs), prices, clock, known=NEVER, rules=rules)
+    return Outcome(found.states, found.bound == found.objective)
+
+
+def groups_grown(number: int, rules: Dominance, clock: Clock, states: int) -> Outcome:
+    model, _, _, budget = _network(number)
+    try:
+        found = best_partition(model, model.graph, budget, clock, rules=rules)
+    except BudgetTooSmall:
+        return Outcome(0, False)
+    return Outcome(found.considered, found.status == "optimal")
+
+
+TRIALS = {
+    "orders": Trial(ORDER_RULES, orders),
+    "tails": Trial(ORDER_RULES, orders_with_tails),
+    "peaks": Trial(PEAK_RULES, peaks),
+    "makespans": Trial(MAKESPAN_RULES, makespans),
+    "joint": Trial(JOINT_RULES, joint),
+    "covers": Trial(COVER_RULES, covers),
+    "groups": Trial(ALL_RULES, groups_grown),
+}
+APART = {"orders": ("tail", "tail_states")}  # rules that a search does not look at
+
+# ---- the table -----------------------------------------------------------------------------------
+
+
+def timed(
+    trial: Trial, number: int, rules: Any, limit_s: float, states: int
+) -> tuple[Outcome, float]:
+    began = time.process_time()
+    outcome = trial.run(number, rules, Clock(limit_s), states)
+    return outcome, time.process_time() - began
+
+
+def rows(searches: Iterable[str], instances: int, limit_s: float, states: int) -> Iterator[RuleRow]:
+    for name in searches:
+        trial = TRIALS[name]
+        for number in range(instances):  # What is cached is cached for all.
+            trial.run(number, trial.rules, Clock(limit_s), states)
+        full = [timed(trial, k, trial.rules, limit_s, states) for k in range(instances)]
+        for rule in names(trial.rules):
+            if rule in APART.get(name, ()):
+                continue
+            less = without(trial.rules, rule)
+            bare = [timed(trial, k, less, limit_s, states) for k in range(instances)]
+            pairs = list(zip(full, bare, strict=True))
+            both = [pair for pair in pairs if pair[0][0].proven and pair[1][0].proven]
+            logs = [np.log(max(1, b.states) / max(1, a.states)) for (a, _), (b, _) in both]
+            yield RuleRow(
+                name,
+                rule,
+                sum(a.proven for (a, _), _ in pairs),
+                sum(b.proven for _, (b, _) in pairs),
+                sum(a.states for (a, _), _ in both),
+                sum(b.states for _, (b, _) in both),
+                round(sum(s for (_, s), _ in both), 3),
+                round(sum(s for _, (_, s) in both), 3),
+                round(float(np.exp(np.mean(logs))), 3) if logs else 0.0,
+            )
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ask.add_argument("--searches", default=",".join(TRIALS))
+    ask.add_argument("--instances", type=int, default=20)
+    ask.add_argument("--limit", type=float, default=4.0, help="seconds for each run")
+    ask.add_argument("--states", type=int, default=20_000)
+    ask.add_argument("--csv", type=Path)
+    asked = ask.parse_args()
+    print("proofs, states and processor seconds: with all rules -> without this one")
+    table = []
+    for row in rows(asked.searches.split(","), asked.instances, asked.limit, asked.states):
+        table.append(row)
+        print(
+            f"{row.search:<10} {row.rule:<18} {row.proven_with:>3} -> {row.proven_without:<3} "
+            f"{row.states_with:>8} -> {row.states_without:<8} "
+            f"{row.seconds_with:>8.2f} -> {row.seconds_without:<8.2f} "
+            f"x {row.mean_ratio_of_states:.2f}",
+            flush=True,
+        )
+    if asked.csv:
+        with asked.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, RuleRow._fields, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(row._asdict() for row in table)
+
+
+if __name__ == "__main__":
+    main()
