@@ -44,7 +44,7 @@ from planners.fusion.joint.search import JointSearch
 from planners.fusion.joint.space import JOINT_RULES, GroupSpace, JointRules
 from planners.fusion.partition.lattice import Dag, downsets_of
 from planners.fusion.partition.shortest import NEVER, lattice
-from planners.fusion.search.bounded import ALL_RULES, Dominance
+from planners.fusion.search.bounded import GROUP_RULES, GroupRules
 from planners.fusion.search.exact import best_partition
 from planners.fusion.search.set_partition import COVER_RULES, CoverRules, cheapest_cover
 
@@ -176,7 +176,7 @@ def covers(number: int, rules: CoverRules, clock: Clock, states: int) -> Outcome
     return Outcome(found.states, found.bound == found.objective)
 
 
-def groups_grown(number: int, rules: Dominance, clock: Clock, states: int) -> Outcome:
+def groups_grown(number: int, rules: GroupRules, clock: Clock, states: int) -> Outcome:
     model, _, _, budget = _network(number)
     try:
         found = best_partition(model, model.graph, budget, clock, rules=rules)
@@ -192,7 +192,7 @@ TRIALS = {
     "makespans": Trial(MAKESPAN_RULES, makespans),
     "joint": Trial(JOINT_RULES, joint),
     "covers": Trial(COVER_RULES, covers),
-    "groups": Trial(ALL_RULES, groups_grown),
+    "groups": Trial(GROUP_RULES, groups_grown),
 }
 APART = {"orders": ("tail", "tail_states")}  # rules that a search does not look at
 

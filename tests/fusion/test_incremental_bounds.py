@@ -19,7 +19,7 @@ from planners.fusion.partition.lattice import by_depth, by_levels
 from planners.fusion.partition.shortest import NEVER
 from planners.fusion.search import exact
 from planners.fusion.search.anytime import Anytime
-from planners.fusion.search.bounded import Dominance
+from planners.fusion.search.bounded import GroupRules
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import best_partition, sweep_partitions
 from tests.cases import in_turn
@@ -28,7 +28,7 @@ from tests.fusion.networks import CASES, MOST_STRIDED, graph_of
 
 MACHINE = sp.load_machine("npu_small")
 TILES = [(1, 1), (3, 1), (1, 4)]
-SWITCHES = [None, Dominance(excess=False), Dominance(through=False), Dominance(False, False)]
+SWITCHES = [None, GroupRules(excess=False), GroupRules(through=False), GroupRules(False, False)]
 
 
 def model_of(name: str, tile: int = 1, bands: int = 1) -> GroupModel:
@@ -105,7 +105,7 @@ def test_what_operators_load_in_any_group_bounds_small_budgets() -> None:
     model = GroupModel(graph, MACHINE, {"bands": 8})
     ways = [model.staircase(1 << i) for i in range(len(graph.operators))]
     least = max(min(way.buffer_bytes for way in each) for each in ways)
-    known = Anytime(model, graph, [least, 1 << 30], Dominance())
+    known = Anytime(model, graph, [least, 1 << 30], GroupRules())
     known.look_at_runs(None, Clock(0))
     small, large = known.least_bytes()
     assert large == known.compulsory_bytes
@@ -138,7 +138,7 @@ def test_masks_and_words_are_the_same_sets() -> None:
 
 
 @pytest.mark.parametrize(("name", "rules"), in_turn(CASES, [(rules,) for rules in SWITCHES]))
-def test_no_rule_changes_what_is_found(name: str, rules: Dominance | None) -> None:
+def test_no_rule_changes_what_is_found(name: str, rules: GroupRules | None) -> None:
     model = model_of(name, bands=2)
     singles = [model.staircase(1 << i) for i in range(len(model.graph.operators))]
     least = max(min(way.buffer_bytes for way in ways) for ways in singles)

@@ -29,7 +29,7 @@ from planners.fusion.partition.lattice import (
 )
 from planners.fusion.partition.shortest import NEVER, cheapest_through, lattice
 from planners.fusion.search.bound import compulsory_bytes
-from planners.fusion.search.bounded import Bounded, Dominance, Grower
+from planners.fusion.search.bounded import Bounded, GroupRules, Grower
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.search.set_partition import PartitionFound
@@ -50,7 +50,7 @@ class Anytime:
         model: GroupModel,
         graph: Graph,
         budgets: Sequence[int],
-        rules: Dominance,
+        rules: GroupRules,
     ) -> None:
         self.candidates = Candidates(model, graph, model.traits)
         self.dag: Dag = self.candidates.dag

@@ -1,14 +1,8 @@
 """Groups that may be in a better partition than the best one known, and no others.
 
 Whatever a partition is, it moves what is compulsory and, beyond that, its *excess*: what parameters
-cost that are refilled, and maps that are written and read again. The rules, each with a switch:
-
-- `excess`: a group is not grown once its bound has reached the excess of the best partition known.
-  Groups grow from their ends (`cost/growing`), so all that grows from it has no less.
-- `through`: a group is not offered where the cheapest way through it, all groups at their bounds,
-  is no better than the best partition known.
-
-Neither changes what is found. Groups grow by size, from one operator up.
+cost that are refilled, and maps that are written and read again. Groups grow by size, from one
+operator up, and are left out by rules (`GroupRules`) that do not change what is found.
 """
 
 from __future__ import annotations
@@ -31,14 +25,18 @@ MOST_ABREAST = 50_000  # groups of one size, for memory's sake
 
 
 @dataclass(frozen=True, slots=True)
-class Dominance:
+class GroupRules:
     """Which rules leave groups out."""
 
     excess: bool = True
+    """A group is not grown once its bound has reached the excess of the best partition so far:
+    groups grow from their ends (`cost/incremental_bounds`), so what grows from it has no less."""
     through: bool = True
+    """A group is not offered where the cheapest way through it, all groups at their bounds, is no
+    better than the best partition so far."""
 
 
-ALL_RULES = Dominance()
+GROUP_RULES = GroupRules()
 
 
 @dataclass
@@ -95,7 +93,7 @@ class Grower:
         apart: Sequence[int],
         budgets: Sequence[int],
         below: Sequence[int],
-        rules: Dominance,
+        rules: GroupRules,
     ) -> None:
         self.growing, self.budgets, self.rules = growing, budgets, rules
         self._spare = np.array(below, dtype=np.int64) - growing.compulsory_bytes

@@ -40,7 +40,7 @@ from planners.fusion.partition.lattice import (
 from planners.fusion.partition.shortest import Bytes, lattice
 from planners.fusion.search.anytime import Anytime
 from planners.fusion.search.bound import compulsory_bytes, forced_bytes
-from planners.fusion.search.bounded import ALL_RULES, Dominance
+from planners.fusion.search.bounded import GROUP_RULES, GroupRules
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.column_generation import wide_cover
 from planners.fusion.search.lazy_costs import Offers
@@ -66,7 +66,7 @@ def best_partition(
     cap: int | None = None,
     traits: Traits | None = None,
     wished: WishedGroups | None = None,
-    rules: Dominance | None = ALL_RULES,
+    rules: GroupRules | None = GROUP_RULES,
 ) -> Partition:
     """The partition of least traffic within a budget, in groups of at most `cap` operators.
 
@@ -91,7 +91,7 @@ def sweep_partitions(
     *,
     cap: int | None = None,
     traits: Traits | None = None,
-    rules: Dominance | None = ALL_RULES,
+    rules: GroupRules | None = GROUP_RULES,
 ) -> list[Partition]:
     """The best partition for each budget, as `best_partition`; groups are found and costed once.
 
@@ -111,7 +111,7 @@ def _goes_by_lines(model: GroupCosts, traits: Traits | None) -> TypeGuard[GroupM
 
 
 def _in_rising_spaces(
-    model: GroupModel, budgets: Sequence[int], clock: Clock, cap: int | None, rules: Dominance
+    model: GroupModel, budgets: Sequence[int], clock: Clock, cap: int | None, rules: GroupRules
 ) -> list[Partition]:
     """The best partition for each budget: no fusion, runs in some orders, all groups."""
     graph = model.graph
