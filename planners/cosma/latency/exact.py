@@ -115,24 +115,24 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
         count = len(schedule)
         self.compute = [0.0] * count
         self.reads: list[list[int]] = [[] for _ in schedule]
-        self.makes: list[list[int]] = [[] for _ in schedule]
+        self.writes: list[list[int]] = [[] for _ in schedule]
         self.used_by = [0] * len(lines)
         for i, line in enumerate(lines):
             for step in line.uses:
                 op = schedule[step]
-                makes = line.produced and step == line.uses[0]
-                (self.makes if makes else self.reads)[op].append(i)
-                self.used_by[i] |= 0 if makes else 1 << op
+                writes = line.produced and step == line.uses[0]
+                (self.writes if writes else self.reads)[op].append(i)
+                self.used_by[i] |= 0 if writes else 1 << op
         for step, op in enumerate(schedule):
             self.compute[op] = seconds.compute[step]
-        makers = [1 << schedule[line.uses[0]] if line.produced else 0 for line in lines]
-        self.after = [reduce(or_, (makers[i] for i in reads), 0) for reads in self.reads]
+        producers = [1 << schedule[line.uses[0]] if line.produced else 0 for line in lines]
+        self.after = [reduce(or_, (producers[i] for i in reads), 0) for reads in self.reads]
         self.leaves = [seconds.leaves(i) for i in range(len(lines))]
         self.all = (1 << count) - 1
         self.idle = sum(
             1 << op
-            for op, made in enumerate(self.makes)
-            if not any(self.used_by[i] or self.leaves[i] for i in made)
+            for op, outputs in enumerate(self.writes)
+            if not any(self.used_by[i] or self.leaves[i] for i in outputs)
         )
         self.begin(_Moment(0.0, 0.0, 0.0, 0.0, 0, (), 0, -1, -1, -1, 0), 0.0, None)
 
@@ -160,7 +160,7 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
     def expand(
         self, node: _Node, clock: Clock | None
     ) -> Iterator[tuple[float, _Moment, EngineStart | None]]:
-        return ((0.0, after, start) for after, start in self.next(node[0]))
+        return ((0.0, after, start) for after, start in self.successors(node[0]))
 
     def bound(self, s: _Moment) -> float:
         """Seconds at which all can have ended at the least: each engine's work that is left."""
@@ -168,11 +168,11 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
             return max(s.now, s.computing, s.in_until, s.out_until)
         left = sum(t for op, t in enumerate(self.compute) if not s.ran >> op & 1)
         computed = max(s.now, s.computing) + left if left else s.computing
-        held = {i for i, _ in s.places}
+        on_chip = {i for i, _ in s.places}
         coming = [
             self.seconds.load[i]
             for i in self.from_host
-            if i not in held and self.used_by[i] & ~s.ran
+            if i not in on_chip and self.used_by[i] & ~s.ran
         ]
         loaded = max(s.now, s.in_until) + sum(coming) if coming else s.in_until
         going = [
@@ -189,10 +189,10 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
 
     def is_goal(self, s: _Moment) -> bool:
         """Whether all has started; the rest only takes its time."""
-        gone = all(s.stored >> i & 1 for i, leaves in enumerate(self.leaves) if leaves)
-        return s.ran == self.all and gone
+        stored = all(s.stored >> i & 1 for i, leaves in enumerate(self.leaves) if leaves)
+        return s.ran == self.all and stored
 
-    def next(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+    def successors(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
         """What can start now, computes first, then loads and stores; and the wait for an end."""
         if s.phase == 0:
             if s.running < 0:
@@ -237,12 +237,14 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
         """Whether an engine works on its bytes, or nothing else has what is still wanted."""
         if i in (s.loading, s.storing):
             return True
-        if s.running >= 0 and (i in self.reads[s.running] or i in self.makes[s.running]):
+        if s.running >= 0 and (i in self.reads[s.running] or i in self.writes[s.running]):
             return True
         only = self.problem.lines[i].produced and not s.stored >> i & 1
         return only and self._wanted(s, i)
 
-    def _rooms(self, s: _Moment, size: int, pinned: set[int]) -> Iterator[tuple[int, list[int]]]:
+    def _free_offsets(
+        self, s: _Moment, size: int, pinned: set[int]
+    ) -> Iterator[tuple[int, list[int]]]:
         """Offsets for so many units, with the tensors that would go."""
         for offset in range(self.units - size + 1):
             met = [i for i, at in s.places if at < offset + size and at + self.size[i] > offset]
@@ -250,14 +252,14 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
                 yield offset, met
 
     def _computes(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
-        held = {i for i, _ in s.places if i != s.loading}
+        on_chip = {i for i, _ in s.places if i != s.loading}
         for op, after in enumerate(self.after):
-            if s.ran >> op & 1 or after & ~s.ran or not held.issuperset(self.reads[op]):
+            if s.ran >> op & 1 or after & ~s.ran or not on_chip.issuperset(self.reads[op]):
                 continue
             if not self.any_order and op != self.problem.schedule[s.ran.bit_count()]:
                 continue
             pinned = {i for i, _ in s.places if self._pinned(s, i)} | set(self.reads[op])
-            for places, offsets, gone in self._made(s, op, 0, pinned):
+            for places, offsets, gone in self._with_outputs(s, op, 0, pinned):
                 until = s.now + self.compute[op]
                 yield (
                     s._replace(
@@ -266,27 +268,29 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
                     EngineStart("compute", op, s.now, offsets, gone),
                 )
 
-    def _made(
+    def _with_outputs(
         self, s: _Moment, op: int, k: int, pinned: set[int]
     ) -> Iterator[tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[int, ...]]]:
         """Places with all outputs from the k-th on: the offsets, and what went for them."""
-        if k == len(self.makes[op]):
+        if k == len(self.writes[op]):
             yield s.places, (), ()
             return
-        i = self.makes[op][k]
-        for offset, met in self._rooms(s, self.size[i], pinned):
+        i = self.writes[op][k]
+        for offset, met in self._free_offsets(s, self.size[i], pinned):
             rest = tuple(sorted([*(p for p in s.places if p[0] not in met), (i, offset)]))
-            for places, more, gone in self._made(s._replace(places=rest), op, k + 1, pinned | {i}):
+            for places, more, gone in self._with_outputs(
+                s._replace(places=rest), op, k + 1, pinned | {i}
+            ):
                 yield places, (offset, *more), (*met, *gone)
 
     def _loads(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
-        held = {i for i, _ in s.places}
-        pinned = {i for i in held if self._pinned(s, i)}
+        on_chip = {i for i, _ in s.places}
+        pinned = {i for i in on_chip if self._pinned(s, i)}
         for i, line in enumerate(self.problem.lines):
             host = not line.produced or (s.stored >> i & 1 and i != s.storing)
-            if i in held or not host or not self.used_by[i] & ~s.ran:
+            if i in on_chip or not host or not self.used_by[i] & ~s.ran:
                 continue
-            for offset, met in self._rooms(s, self.size[i], pinned):
+            for offset, met in self._free_offsets(s, self.size[i], pinned):
                 places = tuple(sorted([*(p for p in s.places if p[0] not in met), (i, offset)]))
                 until = s.now + self.seconds.load[i]
                 yield (
@@ -296,9 +300,9 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
 
     def _stores(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
         for i, _ in s.places:
-            being_made = s.running >= 0 and i in self.makes[s.running]
-            made = self.problem.lines[i].produced and not being_made
-            if made and not s.stored >> i & 1 and self._wanted(s, i):
+            being_written = s.running >= 0 and i in self.writes[s.running]
+            written = self.problem.lines[i].produced and not being_written
+            if written and not s.stored >> i & 1 and self._wanted(s, i):
                 until = s.now + self.seconds.store[i]
                 yield (
                     s._replace(stored=s.stored | 1 << i, out_until=until, storing=i, phase=3),
@@ -312,10 +316,10 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
         problem = replace(self.problem, schedule=order)
         line_of = {line.tensor: i for i, line in enumerate(problem.lines)}
         new = [line_of[line.tensor] for line in self.problem.lines]
-        return _Telling(self, problem, new).plan(starts)
+        return _StayBuilder(self, problem, new).plan(starts)
 
 
-class _Telling:
+class _StayBuilder:
     """Starts become stays: each ends when what works on its bytes last has."""
 
     def __init__(self, search: MakespanSearch, problem: ScheduleProblem, new: list[int]) -> None:
@@ -332,15 +336,15 @@ class _Telling:
             if start.kind == "compute":
                 steps.append(start.at_s)
                 until = start.at_s + search.compute[start.what]
-                for i, offset in zip(search.makes[start.what], start.offsets, strict=True):
+                for i, offset in zip(search.writes[start.what], start.offsets, strict=True):
                     self._open(i, offset, start.at_s, False, until)
                 for i in search.reads[start.what]:
-                    self._held(i, until)
+                    self._keep_until(i, until)
             elif start.kind == "load":
                 self._open(start.what, start.offsets[0], start.at_s, True, start.at_s)
             else:
                 stores[self.new[start.what]] = start.at_s
-                self._held(start.what, start.at_s + search.seconds.store[start.what])
+                self._keep_until(start.what, start.at_s + search.seconds.store[start.what])
         for i in list(self.open):
             self._close(i)
         return TimedPlan(self.problem, tuple(steps), tuple(self.stays), stores)
@@ -350,7 +354,7 @@ class _Telling:
             self._close(i)
         self.open[i] = offset * self.search.unit, at, loaded, until
 
-    def _held(self, i: int, until: float) -> None:
+    def _keep_until(self, i: int, until: float) -> None:
         offset, at, loaded, before = self.open[i]
         self.open[i] = offset, at, loaded, max(before, until)
 

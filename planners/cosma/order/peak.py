@@ -184,12 +184,12 @@ def least_peak(prints: Footprints, clock: Clock, max_states: int = 400_000) -> P
     if search.goal is not None:
         return Peak(search.least, search.least, search.schedule(), search.states)
     given = tuple(range(len(prints.ops)))
-    known = [_greedy(prints)]
+    schedules = [_greedy(prints)]
     if all(not op.predecessors >> i for i, op in enumerate(prints.ops)):
-        known.insert(0, given)
-    peaks = [prints.peak(order) for order in known]
-    best = min(range(len(known)), key=peaks.__getitem__)
-    return Peak(peaks[best], min(search.least, peaks[best]), known[best], search.states)
+        schedules.insert(0, given)
+    peaks = [prints.peak(order) for order in schedules]
+    best = min(range(len(schedules)), key=peaks.__getitem__)
+    return Peak(peaks[best], min(search.least, peaks[best]), schedules[best], search.states)
 
 
 _Node: TypeAlias = SearchNode[int, int, tuple[int, ...]]

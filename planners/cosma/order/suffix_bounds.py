@@ -70,25 +70,25 @@ class Tails:
             else:
                 best = overflow(state)
             for tail, earlier in tails:
-                known = tail.expanded.get(state.done | earlier)
-                if known is not None:
-                    best = max(best, _known(space, state, tail, known))
+                expanded = tail.expanded.get(state.done | earlier)
+                if expanded is not None:
+                    best = max(best, _proven_by(space, state, tail, expanded))
             return best
 
         return left
 
 
-def _known(
-    space: OrderSpace, state: OrderState, tail: _Tail, known: Sequence[tuple[int, int, int]]
+def _proven_by(
+    space: OrderSpace, state: OrderState, tail: _Tail, expanded: Sequence[tuple[int, int, int]]
 ) -> int:
-    """What a suffix's search proves of a state: at least the least cost less what was paid remains.
+    """What the search of a suffix proves of a state: the least cost less what was paid remains.
 
     From a state that it expanded this one can be reached by evicting what is resident there only
     and writing what is written here only.
     """
     resident, written = state.resident & tail.tensors, state.written & tail.tensors
     best = 0
-    for paid, resident_there, written_there in known:
+    for paid, resident_there, written_there in expanded:
         left = tail.least - paid
         if left > best:
             left -= space.bytes(resident_there & ~resident)

@@ -23,7 +23,7 @@ from planners.fusion.search.set_partition import (
     cheapest_cover,
     duals,
     incidence,
-    made_exact,
+    lowered_to_hold,
 )
 
 JOINING = 512  # groups that join the linear program at once
@@ -86,7 +86,7 @@ def _prices(
         offers.settle([int(row) for row in worst], clock, JOINING)
         inside |= offers.known & (offers.costs[:, column] < NEVER) & _rows(worst, len(inside))
     fits = [int(row) for row in np.flatnonzero(offers.costs[:, column] < NEVER)]
-    exact = made_exact(
+    exact = lowered_to_hold(
         [floor(x) for x in price],
         [offers.groups[row] for row in fits],
         [int(offers.costs[row, column]) for row in fits],

@@ -70,7 +70,7 @@ def prices(count: int, groups: Sequence[int], costs: Sequence[int], clock: Clock
     fractional = duals(incidence(count, groups), np.array(costs, dtype=np.int64), clock)
     if fractional is None:
         return _fair_shares(count, groups, costs)
-    return made_exact([floor(x) for x in fractional], groups, costs)
+    return lowered_to_hold([floor(x) for x in fractional], groups, costs)
 
 
 def incidence(count: int, groups: Sequence[int]) -> csr_array:
@@ -100,7 +100,7 @@ def duals(matrix: csr_array, costs: Bytes, clock: Clock) -> NDArray[np.float64] 
     return None if solved.x is None else np.asarray(solved.x * scale, dtype=np.float64)
 
 
-def made_exact(price: list[int], groups: Sequence[int], costs: Sequence[int]) -> list[int]:
+def lowered_to_hold(price: list[int], groups: Sequence[int], costs: Sequence[int]) -> list[int]:
     """Prices lowered until every group's hold: by a fair share of what is too much."""
     over = [0] * len(price)  # the most that any of its groups takes off an operator
     for mask, cost in zip(groups, costs, strict=True):
@@ -220,15 +220,15 @@ class _LayeredSearch:
                 continue
             now = covered | mask
             if orders or before & ~now:
-                said = self._orders(now, mask, before, after, orders)
-                if said is None:
+                implied = self._orders(now, mask, before, after, orders)
+                if implied is None:
                     continue
             else:
-                said = orders
+                implied = orders
             to = (~now & (now + 1)).bit_length() - 1
-            old = layers[to].get((now, said))
+            old = layers[to].get((now, implied))
             if old is None or total < old[0]:
-                layers[to][now, said] = (total, key, mask)
+                layers[to][now, implied] = (total, key, mask)
 
     def _orders(
         self, covered: int, mask: int, before: int, after: int, orders: _Orders
@@ -251,10 +251,10 @@ class _LayeredSearch:
         if before & after & ~mask:
             return None
         left = ~covered
-        said = {(early & left, late & left) for early, late in orders}
+        implied = {(early & left, late & left) for early, late in orders}
         if self._is_news(mask, before & left, after & left):
-            said.add((before & left, after & left))
-        return frozenset(pair for pair in said if pair[0] and pair[1])
+            implied.add((before & left, after & left))
+        return frozenset(pair for pair in implied if pair[0] and pair[1])
 
     def _is_news(self, mask: int, before: int, after: int) -> bool:
         """Whether a group stands between operators that none of its own stands between.
