@@ -45,7 +45,7 @@ from planners.fusion.joint.space import JOINT_RULES, GroupSpace, JointRules
 from planners.fusion.partition.lattice import Dag, downsets_of
 from planners.fusion.partition.shortest import NEVER, lattice
 from planners.fusion.search.bounded import GROUP_RULES, GroupRules
-from planners.fusion.search.exact import best_partition
+from planners.fusion.search.exact import best_partition, find_groups
 from planners.fusion.search.set_partition import COVER_RULES, CoverRules, cheapest_cover
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -59,6 +59,7 @@ NETWORKS = (
     *("swin_t", "resnext50_32x4d", "mcunet_vww1", "wide_resnet50_2"),
 )
 KIB = 1024
+WARM = 20  # times the limit, for what is cached: what the model says of groups
 LONGEST_GROUP = 4  # operators, of groups that follow the order
 
 
@@ -165,15 +166,20 @@ def joint(number: int, rules: JointRules, clock: Clock, states: int) -> Outcome:
 
 
 def covers(number: int, rules: CoverRules, clock: Clock, states: int) -> Outcome:
-    model, dag, groups, budget = _network(number)
-    costs = {}
-    for mask in groups:
-        fits = [p.traffic_bytes for p in model.staircase(mask) if p.buffer_bytes <= budget]
-        if fits:
-            costs[mask] = min(fits)
-    prices = list(costs.values())
-    found = cheapest_cover(dag, list(costs), prices, clock, known=NEVER, rules=rules)
+    dag, groups, costs, best = _offered(number)
+    found = cheapest_cover(dag, groups, costs, clock, known=best + 1, rules=rules)
     return Outcome(found.states, found.bound == found.objective)
+
+
+@cache
+def _offered(number: int) -> tuple[Dag, list[int], list[int], int]:
+    """Groups of a network, whatever their order, with what they cost at least, and the cost of the
+    best partition into groups."""
+    model, dag, _, budget = _network(number)
+    offers = find_groups(model, model.graph, [budget], Clock(60), cap=LONGEST_GROUP)
+    costs = {m: int(c) for m, c in zip(offers.groups, offers.costs[:, 0], strict=True) if c < NEVER}
+    known = cheapest_cover(dag, list(costs), list(costs.values()), Clock(60), NEVER)
+    return dag, list(costs), list(costs.values()), known.objective
 
 
 def groups_grown(number: int, rules: GroupRules, clock: Clock, states: int) -> Outcome:
@@ -211,7 +217,7 @@ def rows(searches: Iterable[str], instances: int, limit_s: float, states: int) -
     for name in searches:
         trial = TRIALS[name]
         for number in range(instances):  # What is cached is cached for all.
-            trial.run(number, trial.rules, Clock(limit_s), states)
+            trial.run(number, trial.rules, Clock(WARM * limit_s), states)
         full = [timed(trial, k, trial.rules, limit_s, states) for k in range(instances)]
         for rule in names(trial.rules):
             if rule in APART.get(name, ()):

@@ -193,9 +193,12 @@ class BestFirstSearch(ABC, Generic[State, Cost, Label]):
         states the one furthest ahead comes next.
         """
         reached = self.reached
-        if state in reached and reached[state] <= cost:
-            return
-        reached[state] = cost
+        count = len(reached)
+        before = reached.setdefault(state, cost)  # States are large: hashed once.
+        if len(reached) == count:
+            if before <= cost:
+                return
+            reached[state] = cost
         left = self.bound(state)
         if left is None:
             return

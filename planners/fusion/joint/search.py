@@ -40,7 +40,6 @@ class _GroupStep(NamedTuple):
 
     done: int
     state: GroupState
-    cost: int
     group: int
     there: int
     out: int
@@ -118,11 +117,11 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, int, Leg | None]):
                 stay, out = space.settled(state, group)
                 order = tuple(tensor for tensor in order if not tensor & (stay | out))
             done = state.done | group
-            step = _GroupStep(done, state, cost, group, there, out, order, cheaper, False)
-            self._wait(step, node)
+            step = _GroupStep(done, state, group, there, out, order, cheaper, False)
+            self._wait(step, cost, node)
         return iter(())
 
-    def _wait(self, step: _GroupStep, parent: _Node | None) -> None:
+    def _wait(self, step: _GroupStep, cost: int, parent: _Node | None) -> None:
         """Queue a step with a bound on it and on all with more tensors out."""
         space = self.space
         inner = space.low(step.group)
@@ -130,21 +129,21 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, int, Leg | None]):
         if inner is None or left is None:
             return
         terms = space.terms(step.state, step.group, step.there, step.out)
-        bound = step.cost + terms.bytes + inner + left
+        bound = cost + terms.bytes + inner + left
         if step.cheaper:
             around = space.costs.around(step.group)
             gains = bits(step.cheaper & sum(step.more))
             bound -= sum(space.tensors.size[k] - around.touched[k] for k in gains)
-        self._queue(bound, step, parent)
+        self._queue(bound, step, cost, parent)
 
-    def _queue(self, bound: int, step: _GroupStep, parent: _Node | None) -> None:
+    def _queue(self, bound: int, step: _GroupStep, cost: int, parent: _Node | None) -> None:
         self.pushes += 1
-        node = (step, step.cost, None, parent)
-        self.push(max(self.least, bound), self.pushes, node, refined=False)
+        bound = max(self.least, bound)
+        self.push(bound, self.pushes, (step, cost, None, parent), refined=False)
 
     def refine(self, bound: int, number: int, node: _Node) -> None:
         """Check whether a step may fit, then cost it with the model, then reach where it leads."""
-        step, _, _, parent = node
+        step, cost, _, parent = node
         space = self.space
         assert isinstance(step, _GroupStep)
         least = space.inner(step.group, space.budget)
@@ -154,30 +153,31 @@ class JointSearch(BestFirstSearch[GroupState | _GroupStep, int, Leg | None]):
         after = space.after(step.state, step.group, step.there, step.out)
         inner = space.inner(step.group, terms.room)
         if not step.asked:
-            self._branch(step, step.cheaper, parent)
+            self._branch(step, step.cheaper, cost, parent)
             if inner is not None:
                 left = self.left(after)
                 assert left is not None
-                bound = step.cost + terms.bytes + inner + left
-                self._queue(bound, step._replace(asked=True), parent)
+                bound = cost + terms.bytes + inner + left
+                self._queue(bound, _GroupStep(*step[:-1], asked=True), cost, parent)
             if inner != least or not space.rules.room_where_needed:
-                self._branch(step, ~step.cheaper, parent)
+                self._branch(step, ~step.cheaper, cost, parent)
             return
         traffic = within(space.costs.steps(step.group, terms.held), terms.room)
         if traffic is not None:
             leg = Leg(step.group, terms.held, step.state.resident & step.out)
-            self.reach(step.cost + terms.apart + traffic, after, leg, parent)
+            self.reach(cost + terms.apart + traffic, after, leg, parent)
         enough = traffic is not None and terms.apart + traffic == terms.bytes + least
         if inner == least and not enough and space.rules.room_where_needed:
-            self._branch(step, ~step.cheaper, parent)
+            self._branch(step, ~step.cheaper, cost, parent)
 
-    def _branch(self, step: _GroupStep, among: int, parent: _Node | None) -> None:
+    def _branch(self, step: _GroupStep, among: int, cost: int, parent: _Node | None) -> None:
         """Let one more tensor make room."""
         joins = [i for i, tensor in enumerate(step.more) if tensor & among]
         for i in joins[:FEW] if self.width else joins:
             tensor = step.more[i]
             out, more = step.out | tensor, step.more[i + 1 :]
-            self._wait(step._replace(out=out, more=more, asked=False), parent)
+            less = _GroupStep(*step[:4], out, more, step.cheaper, asked=False)
+            self._wait(less, cost, parent)
 
     def entry(self, state: GroupState | _GroupStep, cost: int) -> tuple[int, int, int]:
         assert isinstance(state, GroupState)
