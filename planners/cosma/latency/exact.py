@@ -91,6 +91,8 @@ def least_makespan(
 
 
 _Node: TypeAlias = SearchNode[_Moment, float, EngineStart | None]
+# Nothing is paid on the way: all is in the bound. A moment, and what starts then.
+_Next: TypeAlias = tuple[float, _Moment, EngineStart | None]
 
 
 class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
@@ -129,6 +131,8 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
         self.after = [reduce(or_, (producers[i] for i in reads), 0) for reads in self.reads]
         self.leaves = [seconds.leaves(i) for i in range(len(lines))]
         self.all = (1 << count) - 1
+        self.quickest = min(self.compute, default=0.0)
+        self.stored = sum(1 << i for i, leaves in enumerate(self.leaves) if leaves)
         self.idle = sum(
             1 << op
             for op, outputs in enumerate(self.writes)
@@ -149,7 +153,7 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
     def is_dominated(self, state: _Moment, cost: float, others: list[tuple[float, ...]]) -> bool:
         """Whether a state with the same things at the same places is ahead in all times; those
         that this one is ahead of are left out."""
-        if not self.rules.ahead:
+        if not (others and self.rules.ahead):
             return False
         times = state[:4]
         if any(all(a <= b for a, b in zip(k, times, strict=True)) for k in others):
@@ -157,16 +161,11 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
         others[:] = [k for k in others if not all(b <= a for a, b in zip(k, times, strict=True))]
         return False
 
-    def expand(
-        self, node: _Node, clock: Clock | None
-    ) -> Iterator[tuple[float, _Moment, EngineStart | None]]:
-        return ((0.0, after, start) for after, start in self.successors(node[0]))
-
     def bound(self, s: _Moment) -> float:
         """Seconds at which all can have ended at the least: each engine's work that is left."""
         if not self.rules.engine_work:
             return max(s.now, s.computing, s.in_until, s.out_until)
-        left = sum(t for op, t in enumerate(self.compute) if not s.ran >> op & 1)
+        left = sum([t for op, t in enumerate(self.compute) if not s.ran >> op & 1])
         computed = max(s.now, s.computing) + left if left else s.computing
         on_chip = {i for i, _ in s.places}
         coming = [
@@ -185,15 +184,15 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
         last = 0.0
         if self.rules.last_store and left and not self.idle & ~s.ran:
             last = min(going, default=0.0)
-        return max(computed + last, loaded + (min(self.compute) if coming else 0.0), stored)
+        return max(computed + last, loaded + (self.quickest if coming else 0.0), stored)
 
     def is_goal(self, s: _Moment) -> bool:
         """Whether all has started; the rest only takes its time."""
-        stored = all(s.stored >> i & 1 for i, leaves in enumerate(self.leaves) if leaves)
-        return s.ran == self.all and stored
+        return s.ran == self.all and not self.stored & ~s.stored
 
-    def successors(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+    def expand(self, node: _Node, clock: Clock | None) -> Iterator[_Next]:
         """What can start now, computes first, then loads and stores; and the wait for an end."""
+        s = node[0]
         if s.phase == 0:
             if s.running < 0:
                 yield from self._computes(s)
@@ -223,7 +222,7 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
                 storing=-1 if "storing" in free else s.storing,
                 phase=0,
             )
-            yield self._without_dead(after), None
+            yield 0.0, self._without_dead(after), None
 
     def _without_dead(self, s: _Moment) -> _Moment:
         kept = tuple(p for p in s.places if self._pinned(s, p[0]) or self._wanted(s, p[0]))
@@ -251,7 +250,7 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
             if not any(i in pinned for i in met):
                 yield offset, met
 
-    def _computes(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+    def _computes(self, s: _Moment) -> Iterator[_Next]:
         on_chip = {i for i, _ in s.places if i != s.loading}
         for op, after in enumerate(self.after):
             if s.ran >> op & 1 or after & ~s.ran or not on_chip.issuperset(self.reads[op]):
@@ -262,6 +261,7 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
             for places, offsets, gone in self._with_outputs(s, op, 0, pinned):
                 until = s.now + self.compute[op]
                 yield (
+                    0.0,
                     s._replace(
                         places=places, ran=s.ran | 1 << op, computing=until, running=op, phase=1
                     ),
@@ -283,7 +283,7 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
             ):
                 yield places, (offset, *more), (*met, *gone)
 
-    def _loads(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+    def _loads(self, s: _Moment) -> Iterator[_Next]:
         on_chip = {i for i, _ in s.places}
         pinned = {i for i in on_chip if self._pinned(s, i)}
         for i, line in enumerate(self.problem.lines):
@@ -294,17 +294,19 @@ class MakespanSearch(BestFirstSearch[_Moment, float, EngineStart | None]):
                 places = tuple(sorted([*(p for p in s.places if p[0] not in met), (i, offset)]))
                 until = s.now + self.seconds.load[i]
                 yield (
+                    0.0,
                     s._replace(places=places, in_until=until, loading=i, phase=2),
                     EngineStart("load", i, s.now, (offset,), tuple(met)),
                 )
 
-    def _stores(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+    def _stores(self, s: _Moment) -> Iterator[_Next]:
         for i, _ in s.places:
             being_written = s.running >= 0 and i in self.writes[s.running]
             written = self.problem.lines[i].produced and not being_written
             if written and not s.stored >> i & 1 and self._wanted(s, i):
                 until = s.now + self.seconds.store[i]
                 yield (
+                    0.0,
                     s._replace(stored=s.stored | 1 << i, out_until=until, storing=i, phase=3),
                     EngineStart("store", i, s.now),
                 )
