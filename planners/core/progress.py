@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TypeAlias
 
 
@@ -38,10 +39,24 @@ class TimeOver(Exception):
     """A clock expired inside of a step of a search, which is as if it had not been begun."""
 
 
+@dataclass(frozen=True, slots=True)
+class WithinClock:
+    """A callback that has the clock of a planner be a part of another one.
+
+    What that planner does counts as work there too. It reports nothing.
+    """
+
+    clock: Clock
+
+    def __call__(self, moment: Progress) -> bool:
+        return self.clock.left_s > 0
+
+
 class Clock:
     """Time since work began, its limit, and the caller's wish to stop.
 
-    A stop is requested by the answer of the progress callback, or by `should_stop`.
+    A stop is requested by the answer of the progress callback, or by `should_stop`. A search looks
+    at it (`expired`) every so many states: what it does between two looks is one piece of work.
     """
 
     def __init__(
@@ -56,6 +71,11 @@ class Clock:
         self._callback, self._should_stop = callback, should_stop
         self._stopped = self._ended = False
         self._whole: Clock | None = None
+        if isinstance(callback, WithinClock):
+            self._callback, self._whole = None, callback.clock
+        self._most_looks: int | None = None
+        self._looks = 0
+        self._tells_stages = False
         self._tells_plans = self._tells_bounds = False
 
     def share(self, share: float, *, bounds: bool = True) -> Clock:
@@ -73,8 +93,35 @@ class Clock:
         Its objective and bound are not those of the whole. A stop ends both.
         """
         clock = Clock(time_limit_s)
-        clock._whole = self
+        clock._whole, clock._tells_stages = self, True
         return clock
+
+    def work(self, looks: int, *, bounds: bool = True) -> Clock:
+        """A clock that ends after so many looks at it or at its parts, and reports all as `share`.
+
+        What ends so is the same on any computer: it does not count as ended by time.
+        """
+        clock = self.part(inf)
+        clock._most_looks = looks
+        clock._tells_plans, clock._tells_bounds = True, bounds
+        return clock
+
+    @property
+    def within(self) -> WithinClock:
+        """The callback for another planner that works for a while of this clock's."""
+        return WithinClock(self)
+
+    @property
+    def looks(self) -> int:
+        """How often it, or a part of it, was looked at while there was work left."""
+        return self._looks
+
+    @property
+    def work_over(self) -> bool:
+        """Whether it had all of its work, or the clock that it is a part of had."""
+        if self._most_looks is not None and self._looks >= self._most_looks:
+            return True
+        return self._whole is not None and self._whole.work_over
 
     @property
     def elapsed_s(self) -> float:
@@ -82,7 +129,9 @@ class Clock:
 
     @property
     def left_s(self) -> float:
-        """Seconds left, at least zero; none once a stop was requested."""
+        """Seconds left, at least zero; none once a stop was requested or its work is over."""
+        if self._most_looks is not None and self._looks >= self._most_looks:
+            return 0.0
         own = 0.0 if self._wants_stop() else max(0.0, self._limit_s - self.elapsed_s)
         return own if self._whole is None else min(own, self._whole.left_s)
 
@@ -100,6 +149,7 @@ class Clock:
         return (
             self._callback is not None
             or self._should_stop is not None
+            or self._most_looks is not None
             or (self._whole is not None and self._whole.may_stop)
         )
 
@@ -109,18 +159,27 @@ class Clock:
         return self._wants_stop() or (self._whole is not None and self._whole.stopped)
 
     def expired(self) -> bool:
-        """Whether the time is over or a stop was requested: asked where there is work left."""
+        """Whether time or work is over or a stop was requested: asked where there is work left."""
         if self.left_s > 0.0:
+            self._look()
             return False
         if self._limit_s > 0 or (self._whole is not None and self._whole.left_s <= 0):
             self.end()  # Of a part that was given no time, no seconds decided.
         return True
 
+    def _look(self) -> None:
+        self._looks += 1
+        if self._whole is not None:
+            self._whole._look()
+
     def end(self) -> None:
         """Say that the clock, here or in the part that this one is of the work, ended some of it.
 
-        Seconds have then decided, and another run may find another plan.
+        Seconds have then decided, and another run may find another plan: not where the work was
+        over.
         """
+        if self.work_over:
+            return
         self._ended = True
         if self._whole is not None:
             self._whole.end()
@@ -146,7 +205,7 @@ class Clock:
         self, stage: str, incumbent_bytes: int | None = None, bound_bytes: int | None = None
     ) -> None:
         """Report progress to the caller, and learn whether to stop."""
-        if self._whole is not None:
+        if self._whole is not None and self._tells_stages:
             self._whole.report(
                 stage,
                 incumbent_bytes if self._tells_plans else None,
