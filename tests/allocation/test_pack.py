@@ -25,7 +25,7 @@ from planners.allocation.in_time_order import extent_of, in_time_order
 from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.skyline import search as skyline
-from planners.allocation.skyline.search import SkylineSearch, Strategy
+from planners.allocation.skyline.search import BranchingRule, SkylineSearch
 from planners.core.errors import BadInput, InvalidPlan
 from planners.core.progress import Clock, Progress
 from tests.cases import cases
@@ -128,7 +128,7 @@ def test_the_search_alone_agrees_with_trying_all_offsets(
     offsets: dict[str, int] = {}
     for instance in reduce(solid, capacity) if solid else []:
         search = SkylineSearch(instance)
-        if not search.run(Strategy(leftmost, noise, 1), 100_000, Clock(60)):
+        if not search.run(BranchingRule(leftmost, noise, 1), 100_000, Clock(60)):
             assert not fits(solid, capacity)
             return
         offsets |= instance.in_bytes(search.offsets)

@@ -106,7 +106,7 @@ class OutOfNodes(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class BranchingRule:
     """Of valleys with equally few choices which one (the lowest?), and how random the order is."""
 
     leftmost: bool = False
@@ -134,11 +134,11 @@ class SkylineSearch:
         self.area = [(stop - start) * size for start, stop, size in spans]
         self.offsets = [0] * len(instance)
         self.nodes = self.limit = 0
-        self.strategy = Strategy()
+        self.strategy = BranchingRule()
         self.random = Random(0)
         self.clock = Clock(0.0)
 
-    def run(self, strategy: Strategy, limit: int, clock: Clock) -> bool | None:
+    def run(self, strategy: BranchingRule, limit: int, clock: Clock) -> bool | None:
         """True with `self.offsets` set, False where none exist, None where the limit came first."""
         self.nodes, self.limit, self.clock = 0, limit, clock
         self.strategy, self.random = strategy, Random(strategy.seed)
@@ -265,7 +265,7 @@ def solve(instance: Instance, clock: Clock) -> tuple[bool | None, list[int]]:
     exact = rivals[-1]
     limit, turn = float(FIRST_NODES), 0
     while not clock.expired():
-        strategy = Strategy(turn % 2 == 1, NOISE if turn > 1 else 0.0, turn)
+        strategy = BranchingRule(turn % 2 == 1, NOISE if turn > 1 else 0.0, turn)
         for search in tuple(rivals):
             fits = search.run(strategy, int(limit), clock)
             if fits or (fits is False and search is exact):

@@ -43,7 +43,7 @@ class SchemeCase(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SchemeOutcome:
     """What a plan that passed `check` moves beyond need, its proven bound, and seconds.
 
     `max_error`: the largest difference from PyTorch's outputs, where the plan was executed.
@@ -67,16 +67,18 @@ class CaseResults:
     def __init__(
         self, path: str | Path | None = None, on_plan: Callable[[str], object] | None = None
     ) -> None:
-        self._memo = Memo(path, on_plan, lambda case, found: (SchemeCase(*case), Outcome(*found)))
+        self._memo = Memo(
+            path, on_plan, lambda case, found: (SchemeCase(*case), SchemeOutcome(*found))
+        )
 
-    def outcome(self, case: SchemeCase, graph: Graph, execute: bool = False) -> Outcome:
+    def outcome(self, case: SchemeCase, graph: Graph, execute: bool = False) -> SchemeOutcome:
         """The outcome of a case, from before or now. Raises what the planner and `check` raise."""
         kept = self._memo.get(case)
-        if kept is not None and (not execute or Outcome(*kept).max_error is not None):
-            return Outcome(*kept)
+        if kept is not None and (not execute or SchemeOutcome(*kept).max_error is not None):
+            return SchemeOutcome(*kept)
         plan = _checked_plan(case, graph)
         claims = plan.claims
-        outcome = Outcome(claims.noncompulsory_bytes, claims.bound_bytes, claims.plan_s)
+        outcome = SchemeOutcome(claims.noncompulsory_bytes, claims.bound_bytes, claims.plan_s)
         if execute:
             outcome = _executed(plan, outcome)
         what = "proven" if not outcome.gap else f"gap {outcome.gap:.1%}"
@@ -102,7 +104,7 @@ def _checked_plan(case: SchemeCase, graph: Graph) -> Plan:
     return plan
 
 
-def _executed(plan: Plan, outcome: Outcome) -> Outcome:
+def _executed(plan: Plan, outcome: SchemeOutcome) -> SchemeOutcome:
     """Run the plan in an arena of its bytes, with random weights, beside PyTorch."""
     from planners.api import execute
 
@@ -192,7 +194,7 @@ class NetworkCases:
 
     def _outcome(
         self, size_bytes: int, schedule: str, replacement: str, execute: bool = False
-    ) -> Outcome:
+    ) -> SchemeOutcome:
         study = self.study
         problem = (self.model, study.granularity, self.parameters, size_bytes)
         case = SchemeCase(*problem, schedule, replacement, study.time_limit_s)
@@ -207,7 +209,7 @@ def schemes(model: str) -> Iterator[tuple[str, str]]:
     yield from BASELINES
 
 
-def _proof(schedule: str, outcome: Outcome) -> Row:
+def _proof(schedule: str, outcome: SchemeOutcome) -> Row:
     return {
         f"{schedule} bound": outcome.bound_bytes,
         f"{schedule} gap": outcome.gap,
