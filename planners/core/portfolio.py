@@ -41,15 +41,15 @@ class Outcome(Generic[Solution]):
 
     `best` is its best solution, which need not be better than the one that it was given. No
     solution of the problem costs less than `bound`; none that this strategy can find, less than
-    `reach`. It has `finished` where more work would change nothing; a turn that ends before its
-    work is over says the same. `resume` goes on from where the turn ended; without it a strategy
-    begins again, with twice the work.
+    `reach`. It has `finished` where more work would change nothing; where that is not said, it has
+    if its turn ended before its work was over. `resume` goes on from where the turn ended; without
+    it a strategy begins again, with twice the work.
     """
 
     best: Solution | None = None
     bound: Value = ()
     reach: Value = ()
-    finished: bool = False
+    finished: bool | None = None
     resume: Callable[[Solution | None, Clock], Outcome[Solution]] | None = None
 
 
@@ -129,9 +129,10 @@ class Portfolio(Generic[Problem, Solution]):
         begin with."""
         rounds = _Rounds(self, problem, clock, best)
         work = self.first_work
-        while rounds.open:
-            for turn in rounds.open:
-                rounds.ask(turn, work)
+        while asked := rounds.open:
+            looks = [rounds.ask(turns, work) for turns in asked]
+            if not any(looks):
+                rounds.end()  # All wait for each other.
             work *= 2
         return rounds.result()
 
@@ -166,12 +167,12 @@ class _Rounds(Generic[Problem, Solution]):
         """Those that may be asked again."""
         return [turns for turns in self.turns if not turns.record.ended]
 
-    def ask(self, turns: _Turns[Problem, Solution], work: int) -> None:
-        """Give a strategy a turn, or say why it has none any more."""
+    def ask(self, turns: _Turns[Problem, Solution], work: int) -> int:
+        """Give a strategy a turn, or say why it has none any more; the work that it did."""
         record = turns.record
         record.ended = self._why_not(turns)
         if record.ended:
-            return
+            return 0
         clock, began = self.clock.work(work), now()
         outcome = self._run(turns, clock)
         record.rounds += 1
@@ -181,8 +182,12 @@ class _Rounds(Generic[Problem, Solution]):
         self.bound = max(self.bound, outcome.bound)
         turns.resume = outcome.resume
         self._take(record, outcome.best)
-        if outcome.finished or (not clock.work_over and self.clock.left_s > 0):
+        finished = outcome.finished
+        if finished is None:
+            finished = not clock.work_over and self.clock.left_s > 0
+        if finished:
             record.ended = FINISHED
+        return clock.looks
 
     def _run(self, turns: _Turns[Problem, Solution], clock: Clock) -> Outcome[Solution]:
         if turns.resume is not None:
@@ -211,6 +216,11 @@ class _Rounds(Generic[Problem, Solution]):
             record.best = found
         if self._beats(value(found)):
             self.best, self.winner = found, record.name
+
+    def end(self) -> None:
+        """Ask none any more."""
+        for turns in self.open:
+            turns.record.ended = FINISHED
 
     def result(self) -> PortfolioResult[Solution]:
         records = tuple(turns.record for turns in self.turns)

@@ -36,8 +36,7 @@ def most_in_time(clock: Clock) -> int:
 def for_search(clock: Clock, operators: int, operator_s: float = OPERATOR_S) -> Clock:
     """The clock of a search: what is left without what writing, checking and timing take, about;
     so many seconds for an operator."""
-    left = max(clock.left_s, 1e-9)
-    return clock.share(1 - min(WRITING_SHARE, operators * operator_s / left))
+    return clock.keeping(min(WRITING_SHARE * clock.left_s, operators * operator_s))
 
 
 def is_too_slow(instructions: int, each_s: float, limit_s: float) -> bool:

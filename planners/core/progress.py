@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf
 from typing import TypeAlias
 
 
@@ -81,10 +81,19 @@ class Clock:
     def share(self, share: float, *, bounds: bool = True) -> Clock:
         """A clock for that share of the time left, which reports all: its plans are the whole's.
 
-        Where `bounds` is False its bounds are not: a bound for one order is none for all.
+        Of a clock of limited work it is a share of the work: seconds end that clock alone. Where
+        `bounds` is False its bounds are not: a bound for one order is none for all.
         """
+        if self.looks_left < inf:
+            return self.work(ceil(share * self.looks_left), bounds=bounds)
         clock = self.part(share * self.left_s)
         clock._tells_plans, clock._tells_bounds = True, bounds
+        return clock
+
+    def keeping(self, seconds: float) -> Clock:
+        """A clock that ends so many seconds before this one, and reports all."""
+        clock = self.part(self.left_s - seconds)
+        clock._tells_plans = clock._tells_bounds = True
         return clock
 
     def part(self, time_limit_s: float) -> Clock:
@@ -117,11 +126,15 @@ class Clock:
         return self._looks
 
     @property
+    def looks_left(self) -> float:
+        """How often it can still be looked at before its work is over."""
+        own = inf if self._most_looks is None else max(0, self._most_looks - self._looks)
+        return own if self._whole is None else min(own, self._whole.looks_left)
+
+    @property
     def work_over(self) -> bool:
         """Whether it had all of its work, or the clock that it is a part of had."""
-        if self._most_looks is not None and self._looks >= self._most_looks:
-            return True
-        return self._whole is not None and self._whole.work_over
+        return self.looks_left <= 0
 
     @property
     def elapsed_s(self) -> float:

@@ -116,6 +116,14 @@ def test_the_first_of_two_equal_solutions_is_kept_and_a_given_one_before_both() 
     assert solved(*searches, best=10).winner == ""
 
 
+def test_strategies_that_wait_for_a_solution_end_where_none_comes() -> None:
+    def waits(problem: None, best: int | None, clock: Clock) -> Outcome[int]:
+        return Outcome(finished=False)
+
+    result = solved(Strategy("a", "", waits), Strategy("b", "", waits))
+    assert (result.best, endings(result)) == (None, [FINISHED, FINISHED])
+
+
 def test_where_the_time_is_over_nothing_more_is_asked() -> None:
     clock = Clock(0.0)
     result = solved(Strategy("a", "", Countdown(20, 10).run), clock=clock)
@@ -133,6 +141,16 @@ def test_work_counts_in_parts_of_a_clock_and_is_no_time() -> None:
     assert not any((planner.ended, some.ended, whole.ended, planner.stopped))
     assert whole.left_s > 0
     assert not whole.notes(proven=False)
+
+
+def test_a_share_of_limited_work_is_one_of_work() -> None:
+    some = Clock(100.0).work(10)
+    half = some.share(0.5)
+    assert [half.expired() for _ in range(6)] == [*[False] * 5, True]
+    assert (some.looks_left, half.share(0.5).left_s) == (5, 0.0)
+    assert some.share(0.5).looks_left == 3
+    assert Clock(100.0).share(0.5).looks_left == inf
+    assert 89 < Clock(100.0).keeping(10.0).left_s <= 90
 
 
 def test_seconds_of_the_whole_clock_end_a_part_of_its_work() -> None:
