@@ -42,7 +42,7 @@ class Outcome(Generic[Solution]):
     `best` is its best solution, which need not be better than the one that it was given. No
     solution of the problem costs less than `bound`; none that this strategy can find, less than
     `reach`. It has `finished` where more work would change nothing; where that is not said, it has
-    if its turn ended before its work was over. `resume` goes on from where the turn ended; without
+    if its clock cut nothing short. `resume` goes on from where the turn ended; without
     it a strategy begins again, with twice the work.
     """
 
@@ -182,10 +182,7 @@ class _Rounds(Generic[Problem, Solution]):
         self.bound = max(self.bound, outcome.bound)
         turns.resume = outcome.resume
         self._take(record, outcome.best)
-        finished = outcome.finished
-        if finished is None:
-            finished = not clock.work_over and self.clock.left_s > 0
-        if finished:
+        if not clock.cut if outcome.finished is None else outcome.finished:
             record.ended = FINISHED
         return clock.looks
 

@@ -69,7 +69,7 @@ class Clock:
         self._began = now()
         self._limit_s = time_limit_s
         self._callback, self._should_stop = callback, should_stop
-        self._stopped = self._ended = False
+        self._stopped = self._ended = self._cut = False
         self._whole: Clock | None = None
         if isinstance(callback, WithinClock):
             self._callback, self._whole = None, callback.clock
@@ -174,16 +174,24 @@ class Clock:
     def expired(self) -> bool:
         """Whether time or work is over or a stop was requested: asked where there is work left."""
         if self.left_s > 0.0:
-            self._look()
+            self.spend(1)
             return False
         if self._limit_s > 0 or (self._whole is not None and self._whole.left_s <= 0):
             self.end()  # Of a part that was given no time, no seconds decided.
         return True
 
-    def _look(self) -> None:
-        self._looks += 1
+    def spend(self, looks: int) -> None:
+        """Count work that looks at no clock: as much as a search does between so many looks."""
+        self._looks += looks
         if self._whole is not None:
-            self._whole._look()
+            self._whole.spend(looks)
+
+    def allows(self, seconds: float) -> bool:
+        """Whether so many seconds are left; where they are not, that ends some of the work."""
+        if seconds <= self.left_s:
+            return True
+        self.end()
+        return False
 
     def end(self) -> None:
         """Say that the clock, here or in the part that this one is of the work, ended some of it.
@@ -191,16 +199,23 @@ class Clock:
         Seconds have then decided, and another run may find another plan: not where the work was
         over.
         """
-        if self.work_over:
-            return
-        self._ended = True
+        self._end(by_time=not self.work_over)
+
+    def _end(self, by_time: bool) -> None:
+        self._cut = True
+        self._ended |= by_time
         if self._whole is not None:
-            self._whole.end()
+            self._whole._end(by_time)
 
     @property
     def ended(self) -> bool:
         """Whether it ever ended work."""
         return self._ended
+
+    @property
+    def cut(self) -> bool:
+        """Whether work was left undone, here or in a part, for want of work or of time."""
+        return self._cut
 
     def notes(self, *, proven: bool) -> tuple[str, ...]:
         """What a plan says of the clock that it was made by: nothing where this decided nothing."""
