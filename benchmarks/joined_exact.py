@@ -26,7 +26,6 @@ from contextlib import suppress
 from itertools import count, pairwise, product
 from math import exp, log
 from pathlib import Path
-from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -37,12 +36,13 @@ from planners.core.objective import Objective
 from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
-from planners.joined.build import BLOCKS_SHARE, SLICES, JoinedBuilder, JoinedProgram
+from planners.joined.build import JoinedBuilder, JoinedProgram
 from planners.joined.evaluator import Judge
 from planners.joined.fused import FusedParts
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks
 from planners.joined.segments import Spilled, Stretch, joined_steps
+from planners.joined.strategies import SLICES
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.overlap.search.chain import ChainWay, splits
 from tests.random_modules import random_case
@@ -101,15 +101,12 @@ class KnownGroups:
         """Forget them: another problem follows."""
         self.known.clear()
 
-    def __call__(
-        self, parts: FusedParts, part: sp.Graph, limit_s: float, *, joint: bool = True
-    ) -> sp.Plan:
+    def __call__(self, parts: FusedParts, part: sp.Graph, clock: Clock) -> sp.Plan:
         wanted = tuple((op.name, op.inputs, op.outputs) for op in part.operators)
-        key = wanted, tuple(part.outputs), parts.objective, joint
+        key = wanted, tuple(part.outputs), parts.objective
         if key not in self.known:
-            began = perf_counter()
-            plan = self.plan(parts, part, limit_s, joint=joint)
-            if perf_counter() - began > limit_s / 2:
+            plan = self.plan(parts, part, clock)
+            if clock.cut:
                 return plan
             self.known[key] = plan
         return self.known[key]
@@ -123,17 +120,17 @@ def enumerated(
     options = JoinedOptions(objective=aim.name, others=False, weights=COUNTED)
     first = JoinedBuilder(graph, machine, budget, aim.name, Clock(3600.0))
     best: float | None = None
-    builders = [builder for builder in (first, first.in_other_order()) if builder is not None]
+    builders = [builder for builder in (first, first.in_other_order(clock)) if builder is not None]
     for builder, share in product(builders, SLICES):
         judge, size = Judge(builder, aim, options), max(1, budget // share)
-        blocks = builder.blocks(size, BLOCKS_SHARE)
+        blocks = builder.blocks(size)
         for number, found in zip(count(), sequences(blocks, builder.spilled.hows), strict=False):
             if number >= MOST_SEQUENCES or clock.expired():
                 return None
-            base = builder._base(blocks, found)
+            base = builder.unstreamed(blocks, found, clock)
             if base is None:
                 continue
-            for program in streamed(builder.graph, machine, base, budget, found, size):
+            for program in streamed(builder.graph, machine, base.program, budget, found, size):
                 made = JoinedProgram(program, found, size, blocks)
                 value = judge.beforehand(made)
                 value = judge.of(made).value if value is None else value

@@ -6,8 +6,9 @@ order, for as much work as the last round had and the same again. Work is what a
 between two looks at its clock (`Clock.work`), not seconds: where the whole clock ended nothing, the
 same problem has the same plan on any computer, and a longer search extends a shorter one.
 
-A strategy is asked no more once it has finished, once it cannot be better than the best solution
-found by any of them, or once that solution is proven to be the best of the problem.
+The first strategy is asked in any case: it is one that soon has a solution, in whatever time there
+is. A strategy is asked no more once it has finished, once it cannot be better than the best
+solution of them all, or once that is proven to be the best of the problem.
 """
 
 from __future__ import annotations
@@ -199,6 +200,8 @@ class _Rounds(Generic[Problem, Solution]):
             can_still_win = turns.strategy.can_still_win
             if not self._beats(turns.record.reach) or not can_still_win(self.problem, self.best):
                 return HOPELESS
+        if turns is self.turns[0] and not turns.record.rounds:
+            return ""
         return TIME_OVER if self.clock.expired() else ""
 
     def _beats(self, bound: Value) -> bool:
@@ -217,7 +220,7 @@ class _Rounds(Generic[Problem, Solution]):
     def end(self) -> None:
         """Ask none any more."""
         for turns in self.open:
-            turns.record.ended = FINISHED
+            turns.record.ended = FINISHED if self.clock.left_s > 0 else TIME_OVER
 
     def result(self) -> PortfolioResult[Solution]:
         records = tuple(turns.record for turns in self.turns)

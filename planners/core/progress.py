@@ -73,7 +73,7 @@ class Clock:
         self._whole: Clock | None = None
         if isinstance(callback, WithinClock):
             self._callback, self._whole = None, callback.clock
-        self._most_looks: int | None = None
+        self._most_looks: float | None = None
         self._looks = 0
         self._tells_stages = False
         self._tells_plans = self._tells_bounds = False
@@ -105,7 +105,7 @@ class Clock:
         clock._whole, clock._tells_stages = self, True
         return clock
 
-    def work(self, looks: int, *, bounds: bool = True) -> Clock:
+    def work(self, looks: float, *, bounds: bool = True) -> Clock:
         """A clock that ends after so many looks at it or at its parts, and reports all as `share`.
 
         What ends so is the same on any computer: it does not count as ended by time.
@@ -145,7 +145,9 @@ class Clock:
         """Seconds left, at least zero; none once a stop was requested or its work is over."""
         if self._most_looks is not None and self._looks >= self._most_looks:
             return 0.0
-        own = 0.0 if self._wants_stop() else max(0.0, self._limit_s - self.elapsed_s)
+        if self._wants_stop():
+            return 0.0
+        own = inf if self._limit_s == inf else max(0.0, self._limit_s - self.elapsed_s)
         return own if self._whole is None else min(own, self._whole.left_s)
 
     @property
@@ -200,6 +202,10 @@ class Clock:
         over.
         """
         self._end(by_time=not self.work_over)
+
+    def postpone(self) -> None:
+        """Say that work was left for a turn that has more of it."""
+        self._end(by_time=False)
 
     def _end(self, by_time: bool) -> None:
         self._cut = True

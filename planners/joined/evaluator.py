@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from planners.constraints.language import Wish, broken
 from planners.core.details import BestOfForms, Details, LatencyClaim
@@ -12,6 +13,7 @@ from planners.core.graph import Graph
 from planners.core.loops import items_of, size_of
 from planners.core.objective import Objective
 from planners.core.plan import Plan
+from planners.core.portfolio import Value
 from planners.core.program import Program
 from planners.core.registry import COSMA, JOINED
 from planners.core.units import format_bytes
@@ -92,6 +94,16 @@ class Judge:
             return len(one.lost) < len(other.lost)
         return self.aim.better(one.value, other.value)
 
+    def worth(self, one: Judged) -> Value:
+        """How many wishes a plan breaks, then what it is worth by the objective."""
+        return len(one.lost), one.value
+
+    def value_is_better(self, one: Value, other: Value) -> bool:
+        """`better`, of values of plans and bounds of these."""
+        if one[:1] != other[:1]:
+            return one[:1] < other[:1]
+        return not one or self.aim.better(one[1], other[1])
+
     def met(self, best: Judged) -> bool:
         """Whether no plan of the problem is better."""
         return not best.lost and not self.aim.better(self.aim.floor, best.value)
@@ -117,7 +129,7 @@ class Judge:
         moved = account(graph, made.program)
         floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
         proven = self.chosen.objective == "traffic"
-        claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(clock.left_s), proven)
+        claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(inf), proven)
         told = tuple(_told(graph, builder, stretch) for stretch in made.stretches)
         plan = Plan(
             planner=JOINED,
@@ -163,7 +175,7 @@ def _told(graph: Graph, builder: JoinedBuilder, stretch: Stretch) -> JoinedStret
         why = f"better than what was tried in the pool ({blocks})"
     if stretch.spilled:
         return JoinedStretch(first, last, how, why)
-    part = builder.fused.known.get((stretch.first, stretch.stop))
+    part = builder.fused.part(stretch.first, stretch.stop)
     if part and part.again:
         why += f"; {_few(part.again)} run again, which moves less than to spill what they make"
     if part and part.boxed:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any
 
 from planners.constraints.language import Wish
@@ -21,28 +20,19 @@ from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.program_size import GRACE_S
-from planners.core.progress import Clock, now
+from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.joined.concatenate import consecutive
 from planners.joined.isomorphic import PartLook, PartNames, look_of, renamed
+from planners.joined.part_search import PartSearch
 from planners.joined.recompute import ChainAgain, chains, of_originals, with_copies
-from planners.joined.segments import Stretch, found_s, known_s, written_s
+from planners.joined.segments import Stretch, writing_s
 from planners.joined.subgraph import part_of
 from planners.joined.tiled_operator import Grid, OperatorBoxes
 from planners.joined.wishes import of_part
 from planners.simulator.simulate import simulate
 
-LEAST_S = 0.3
-FIRST_SHARE = 0.6
-"""Of a part's time for its plan without copies, where it has chains that may run again and it is
-not seconds that count: few of them make a plan quicker."""
-AGAIN_SHARE = 0.25
-"""Of all the time that is left, for a plan with one more chain that runs again: what is found in
-longer is longer to write and to judge too."""
-SEVERAL = 3.0
-"""Time is kept for more than one way to plan a part where there is so many times what one takes,
-about."""
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
 CLOSE = 1e-9
@@ -74,9 +64,10 @@ class FusedParts:
     copies: bool = True
     given: Plan | None = None
     """Of all of the network, made before: it is not searched again."""
-    known: dict[tuple[int, int], FusedPart | None] = field(default_factory=dict)
-    alike: dict[Hashable, tuple[PartLook, FusedPart]] = field(default_factory=dict)
-    """Of parts by their looks: of those that are alike one is planned."""
+    searches: dict[tuple[int, int], PartSearch[FusedPart]] = field(default_factory=dict)
+    """By the range of operators."""
+    by_look: dict[Hashable, tuple[PartLook, PartSearch[FusedPart]]] = field(default_factory=dict)
+    """Of isomorphic parts one is planned."""
     looks: dict[tuple[int, int], PartLook] = field(default_factory=dict)
     grids: dict[Hashable, list[Grid]] = field(default_factory=dict)
     """Of boxes, for operators by their looks."""
@@ -85,12 +76,23 @@ class FusedParts:
     too_small: BudgetTooSmall | None = None
     """Why all of the network has no fused groups."""
 
-    def find(self, first: int, stop: int, limit_s: float = inf) -> FusedPart | None:
-        """Operators `[first, stop)` as fused groups, found in a limit where they are not known;
-        None where they have none."""
-        if (first, stop) not in self.known:
-            self.known[first, stop] = self._found(first, stop, max(LEAST_S, limit_s))
-        return self.known[first, stop]
+    def find(self, first: int, stop: int, clock: Clock) -> FusedPart | None:
+        """Operators `[first, stop)` as fused groups, None where they have none; searched again
+        where the clock has more work than the search before had."""
+        search = self.searches.get((first, stop))
+        if search is None or not search.is_enough(clock):
+            search = self.searches[first, stop] = self._search(first, stop, clock)
+        return search.result(clock)
+
+    def part(self, first: int, stop: int) -> FusedPart | None:
+        """Operators `[first, stop)` as fused groups, as far as they were searched."""
+        search = self.searches.get((first, stop))
+        return None if search is None else search.part
+
+    def work(self, first: int, stop: int) -> float:
+        """The work that the search of a part had; none where it was not searched."""
+        search = self.searches.get((first, stop))
+        return 0 if search is None else search.work
 
     def look(self, first: int, stop: int) -> PartLook:
         """The look of operators `[first, stop)`."""
@@ -98,54 +100,69 @@ class FusedParts:
             self.looks[first, stop] = look_of(part_of(self.graph, first, stop))
         return self.looks[first, stop]
 
-    def unknown(self, found: Iterable[Stretch]) -> list[Stretch]:
-        """The stretches of fused groups that are still to be found: of those that are alike one."""
-        fused = [s for s in found if s.fused and (s.first, s.stop) not in self.known]
-        if self.wishes:
-            return fused
-        first = {self.look(s.first, s.stop).key: s for s in reversed(fused)}
-        return [s for key, s in first.items() if key not in self.alike]
+    def unsearched(self, stretches: Iterable[Stretch], clock: Clock) -> list[Stretch]:
+        """The stretches of fused groups that are to be searched: of isomorphic ones the first."""
+        found, looks = list[Stretch](), set[Hashable]()
+        for stretch in stretches:
+            key = stretch.first, stretch.stop
+            if not stretch.fused or self._is_enough(self.searches.get(key), clock):
+                continue
+            if not self.wishes:
+                look = self.look(*key).key
+                isomorphic = self.by_look.get(look)
+                if look in looks or (isomorphic and self._is_enough(isomorphic[1], clock)):
+                    continue
+                looks.add(look)
+            found.append(stretch)
+        return found
 
-    def _found(self, first: int, stop: int, limit_s: float) -> FusedPart | None:
+    def _is_enough(self, search: PartSearch[FusedPart] | None, clock: Clock) -> bool:
+        return search is not None and search.is_enough(clock)
+
+    def _search(self, first: int, stop: int, clock: Clock) -> PartSearch[FusedPart]:
         whole = (first, stop) == (0, len(self.graph.operators))
         part = self.graph if whole else part_of(self.graph, first, stop)
         if whole or self.wishes:
-            return self._planned(part, first, limit_s)
+            return PartSearch.of_work(
+                clock, lambda part_clock: self._plan_part(part, first, part_clock)
+            )
         look = self.look(first, stop)
-        if look.key in self.alike:
-            return _renamed(*self.alike[look.key], look)
-        found = self._planned(part, first, limit_s)
-        if found is not None:
-            self.alike[look.key] = look, found
-        return found
+        if look.key in self.by_look:
+            other, search = self.by_look[look.key]
+            if search.is_enough(clock):
+                renamed_part = search.part and _renamed(other, search.part, look)
+                return PartSearch(renamed_part, search.work, search.finished)
+        search = PartSearch.of_work(
+            clock, lambda part_clock: self._plan_part(part, first, part_clock)
+        )
+        self.by_look[look.key] = look, search
+        return search
 
-    def _planned(self, part: Graph, first: int, limit_s: float) -> FusedPart | None:
+    def _plan_part(self, part: Graph, first: int, clock: Clock) -> FusedPart | None:
         """A part of the network, or all of it, that begins with an operator."""
-        began, whole = now(), len(part.operators) == len(self.graph.operators)
-        again = [chain for chain in chains(part) if self._is_worth(part, chain)]
-        stretch = Stretch(first, first + len(part.operators))
-        once_s = found_s(stretch) + written_s(self.graph, stretch, self.budget_bytes)
-        several = limit_s > SEVERAL * once_s
-        share = FIRST_SHARE if again and several and self.objective != "latency" else 1.0
+        whole = len(part.operators) == len(self.graph.operators)
+        chains_again = [chain for chain in chains(part) if self._is_worth(part, chain)]
         if whole and self.given is not None:
-            return self._with_copies(part, self.given, again, once_s, limit_s)
+            return self._with_copies(part, self.given, chains_again, clock, clock.share(0.5))
+        # Chains that run again seldom make a plan quicker: half of the work is for them elsewhere.
+        halved = chains_again and self.objective != "latency"
+        plan_clock = clock.share(0.5 if halved else 1.0)
         try:
-            plan = self._plan(part, share * limit_s)
+            plan = self._plan(part, plan_clock)
         except WishesConflict as error:
             self.conflict = error if whole else self.conflict
             return None
         except BudgetTooSmall as error:
-            found = self._around(part, first, error, limit_s)
-            if found is None and whole and not self.clock.expired():
+            around = self._around(part, first, error, clock)
+            if around is None and whole and not self.clock.expired():
                 self.too_small = error
-            return found
+            return around
         except SpillwayError:
             return None
-        took_s = now() - began
-        return self._with_copies(part, plan, again, took_s, limit_s - took_s)
+        return self._with_copies(part, plan, chains_again, clock, plan_clock)
 
     def _around(
-        self, part: Graph, first: int, error: BudgetTooSmall, limit_s: float
+        self, part: Graph, first: int, error: BudgetTooSmall, clock: Clock
     ) -> FusedPart | None:
         """The part with the operator that does not fit, and its like, alone and by boxes."""
         at = part.index.get(error.operator)
@@ -163,7 +180,7 @@ class FusedParts:
                 return None
             if begun < position:
                 share = (position - begun) / len(part.operators)
-                inside = self.find(first + begun, first + position, share * limit_s)
+                inside = self.find(first + begun, first + position, clock.share(share))
                 if inside is None:
                     return None
                 programs.append(inside.program)
@@ -205,44 +222,49 @@ class FusedParts:
         return boxes.program(self.grids[look])
 
     def _with_copies(
-        self, part: Graph, plan: Plan, again: list[ChainAgain], took_s: float, limit_s: float
+        self,
+        part: Graph,
+        plan: Plan,
+        chains_again: list[ChainAgain],
+        clock: Clock,
+        plan_clock: Clock,
     ) -> FusedPart:
-        """The part with each chain run again that makes it better, while there is as much time as
-        its plan without copies took."""
-        began = now()
-        worth, chosen, found = self._worth(plan), list[ChainAgain](), FusedPart(plan.program)
-        for chain in again:
-            left_s = limit_s - (now() - began)
-            if left_s < took_s or self.clock.stopped:
+        """The part with each chain run again that makes it better, each in half of the work that
+        is left, as long as its plan without copies took no more than is left."""
+        value, chosen, best = self._value(plan), list[ChainAgain](), FusedPart(plan.program)
+        for chain in chains_again:
+            if clock.expired() or plan_clock.looks > clock.looks_left:
+                clock.postpone()
                 break
             network, names = with_copies(part, [*chosen, chain])
             with suppress(SpillwayError):
-                other = self._plan(network, min(left_s, AGAIN_SHARE * self.clock.left_s))
-                value = self._worth(other)
-                if value >= worth * (1 - CLOSE) or self._much_longer(other.program, found.program):
+                other = self._plan(network, clock.share(0.5))
+                other_value = self._value(other)
+                if other_value >= value * (1 - CLOSE) or self._is_too_long(other, best):
                     continue
                 program = of_originals(other.program, names)
                 if program is not None:
-                    told = tuple(names[op.name] for op in network.operators if op.name in names)
-                    worth, found = value, FusedPart(program, told)
+                    copied = tuple(names[op.name] for op in network.operators if op.name in names)
+                    value, best = other_value, FusedPart(program, copied)
                     chosen.append(chain)
-        return found
+        return best
 
-    def _much_longer(self, program: Program, other: Program) -> bool:
-        """Whether a program takes longer to be judged than another, and than there is time."""
-        return known_s(program) > max(self.clock.left_s + GRACE_S, known_s(other))
+    def _is_too_long(self, plan: Plan, best: FusedPart) -> bool:
+        """Whether a program takes longer to judge than the best one, and than there is time."""
+        seconds = writing_s(plan.program)
+        return seconds > writing_s(best.program) and not self.clock.allows(seconds)
 
-    def _plan(self, part: Graph, limit_s: float) -> Plan:
+    def _plan(self, part: Graph, clock: Clock) -> Plan:
         options: dict[str, Any] = {
             "objective": OBJECTIVE[self.objective],
-            "time_limit": max(LEAST_S, limit_s),
+            "time_limit": max(clock.whole_limit_s, GRACE_S),
         }
         if wished := of_part(self.wishes, part):
             options |= {"objective": "traffic", "wishes": wished}
         elif self.objective != "latency":
             options["joint"] = True
         return find_planner(FUSION).plan(
-            part, self.machine, self.budget_bytes, options, lambda _: self.clock.left_s > 0
+            part, self.machine, self.budget_bytes, options, clock.within
         )
 
     def _is_worth(self, part: Graph, chain: ChainAgain) -> bool:
@@ -259,7 +281,7 @@ class FusedParts:
             return chain.saved_bytes * host.read_pj_per_byte > macs * machine.mac_pj
         return True
 
-    def _worth(self, plan: Plan) -> float:
+    def _value(self, plan: Plan) -> float:
         """Bytes, joules or seconds: less is better."""
         if self.objective == "traffic":
             return plan.claims.offchip_bytes
@@ -267,8 +289,9 @@ class FusedParts:
         return trace.energy_j if self.objective == "energy" else trace.makespan_s
 
 
-def _renamed(known: PartLook, found: FusedPart, look: PartLook) -> FusedPart:
+def _renamed(look: PartLook, part: FusedPart, other: PartLook) -> FusedPart:
     """What was found for a part, for another of the same look."""
-    names = PartNames.between(known, look)
-    told = [tuple(names.operators[name] for name in some) for some in (found.again, found.boxed)]
-    return FusedPart(renamed(found.program, names), *told)
+    names = PartNames.between(look, other)
+    copied = tuple(names.operators[name] for name in part.again)
+    boxed = tuple(names.operators[name] for name in part.boxed)
+    return FusedPart(renamed(part.program, names), copied, boxed)

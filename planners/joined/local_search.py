@@ -17,27 +17,24 @@ import numpy as np
 from planners.constraints.language import Wish
 from planners.core.details.joined import JoinedStretch
 from planners.core.graph import Graph
-from planners.core.progress import now
+from planners.core.progress import Clock
 from planners.core.tables.build import table_of
 from planners.core.tables.table import COMPUTE
 from planners.joined.build import JoinedBuilder
 from planners.joined.evaluator import Judge, Judged
-from planners.joined.segments import KEPT, SPILLED, How, Stretch, counted, joined_steps, known_s
+from planners.joined.part_search import FIRST_WORK
+from planners.joined.segments import KEPT, SPILLED, How, Stretch, counted, joined_steps, looks_of
 from planners.overlap.search.chain import ChainWay
 from planners.simulator.records.interval_columns import columns_of_intervals
 
 PARTS = (1.0, 0.75, 0.5)
 """Of the pool, that ways may need."""
-WAYS_SHARE = 0.05
-"""Of the time that is left, for the ways in each of these."""
 _NEXT: Mapping[str | None, str] = {
     "pool": "another way in the pool",
     None: "as fused groups",
     SPILLED: "as whole tensors with spills",
     KEPT: "as whole tensors with spills",
 }
-TIMED_SHARE = 0.1
-"""Of the time that is left, for the timing of a plan that was not timed, to know what waits."""
 ENGINE, ABOUT = "compute", 1.02
 """The engine that runs operators; by how much its estimated seconds may be off."""
 
@@ -77,60 +74,60 @@ def _steps(found: Sequence[Stretch], marks: Sequence[int]) -> Iterator[Exchange]
 
 
 class LocalSearch:
-    """Exchanges from a plan to better ones while there is time."""
+    """Exchanges from a plan to better ones; each turn goes on where the last one ended."""
 
     def __init__(self, builder: JoinedBuilder, judge: Judge, best: Judged) -> None:
         self.builder, self.judge, self.best = builder, judge, best
         self.marks = best.made.blocks.marks
         self.ways = list(self._ways())
-        self.longest_s = 0.0
-        """Seconds of the longest try: one is not begun where less is left."""
+        self.exchanges = self._exchanges()
+        self.part_work = FIRST_WORK[builder.objective] // 2
+        """For the parts that an exchange makes anew: most of them are worse."""
+        self.position = 0
+        """Of the exchange that is tried next."""
+        self.improved = False
+        """Whether one of those before it gave a better plan: then all are tried again."""
         self.costs: list[tuple[float, Exchange]] = []
         """How much worse than the best plan each exchange from it was, as a share."""
 
-    def run(self) -> Judged:
-        """The best plan found; its stretches say what the next best way of a block costs."""
-        exchanges, left = self._exchanges(), True
-        while left:
-            left = False
-            for number, exchange in enumerate(exchanges, 1):
-                if self._over():
-                    return self._told()
-                claims = self.best.plan.claims
-                self.builder.clock.report(
-                    f"other ways of blocks, {number} of {len(exchanges)}",
-                    claims.offchip_bytes,
-                    claims.bound_bytes,
-                )
-                began = now()
-                left = self._better(exchange) or left
-                self.longest_s = max(self.longest_s, now() - began)
-                if self.judge.met(self.best):
-                    return self.best
-        return self._told()
+    def run(self, clock: Clock) -> Judged:
+        """The best plan found by exchanges until the clock has expired, or none is better."""
+        while not self.judge.met(self.best) and self._is_left() and not clock.expired():
+            claims = self.best.plan.claims
+            self.builder.clock.report(
+                f"other ways of blocks, {self.position + 1} of {len(self.exchanges)}",
+                claims.offchip_bytes,
+                claims.bound_bytes,
+            )
+            exchange = self.exchanges[self.position]
+            self.position += 1
+            self.improved |= self._better(exchange, clock)
+        return self.best
 
-    def _over(self) -> bool:
-        """Whether the time is over, or what is left too little for another try."""
-        clock = self.builder.clock
-        if clock.left_s < self.longest_s:
-            clock.end()
-            return True
-        return clock.expired()
+    def _is_left(self) -> bool:
+        """Whether an exchange is left to be tried."""
+        if self.position == len(self.exchanges) and self.improved:
+            self.position, self.improved = 0, False
+        return self.position < len(self.exchanges)
 
-    def _better(self, exchange: Exchange) -> bool:
+    def _better(self, exchange: Exchange, clock: Clock) -> bool:
         """Whether an exchange gives a better plan, which then is the best."""
         found = exchange.made(self.best.made.stretches, self.marks)
         if found is None or self._hopeless(exchange):
             return False
         stretches = tuple(counted(stretch, self.marks, self.ways) for stretch in found)
-        made = self.builder.again(self.best.made, stretches)
-        if made is None:
+        blocks, slice_bytes = self.best.made.blocks, self.best.made.slice_bytes
+        base = self.builder.unstreamed(blocks, stretches, clock.work(self.part_work))
+        program = None if base is None else self.builder.streamed(base, slice_bytes)
+        if program is None:
             return False
-        value = self.judge.beforehand(made)
+        clock.spend(looks_of(program.program))
+        value = self.judge.beforehand(program)
         if value is not None and not self.judge.aim.better(value, self.best.value):
             self.costs.append((value / self.best.value - 1, exchange))
             return False
-        trial = self.judge.of(made)
+        trial = self.judge.of(program)
+        self.builder.note_judged()
         if not self.judge.better(trial, self.best):
             if len(trial.lost) == len(self.best.lost):
                 self.costs.append((trial.value / self.best.value - 1, exchange))
@@ -159,7 +156,7 @@ class LocalSearch:
         """All ways of blocks in the pool, and in parts of it; each once."""
         known = set()
         for part in PARTS:
-            tight = self.builder.blocks(self.best.made.blocks.slice_bytes, WAYS_SHARE, part)
+            tight = self.builder.blocks(self.best.made.blocks.slice_bytes, part)
             for way in tight.ways():
                 key = (way.first, way.stop, Stretch(0, 0, (way,)).layout_key)
                 if key not in known:
@@ -170,8 +167,7 @@ class LocalSearch:
         """To fused groups for wishes; to each way, those first where most is waited for; to fused
         groups, and from these to whole tensors with spills."""
         exchanges = [Exchange(way.first, way.stop, way) for way in self.ways]
-        left_s = self.builder.clock.left_s
-        if self.best.timed or known_s(self.best.plan.program) < TIMED_SHARE * left_s:
+        if self.best.timed or self.builder.may_judge(self.best.plan.program):
             waits = _waits(self.best, self.builder.graph)
             exchanges.sort(key=lambda exchange: -sum(waits[exchange.first : exchange.stop]))
         others = [
@@ -192,7 +188,7 @@ class LocalSearch:
         first = max(step.first for step in steps if step.first <= begin)
         return Exchange(first, min(step.stop for step in steps if step.stop > end))
 
-    def _told(self) -> Judged:
+    def explained(self) -> Judged:
         """The best plan; its stretches say what the next best way of a block of theirs costs."""
         best, names = self.best, [op.name for op in self.builder.graph.operators]
         told = []

@@ -29,7 +29,7 @@ proven.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,7 +42,9 @@ from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.objective import Objective
 from planners.core.plan import Plan
+from planners.core.portfolio import Portfolio, Strategy
 from planners.core.problem import Problem
+from planners.core.program_size import GRACE_S
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.registry import COSMA, FUSION, JOINED
 from planners.core.registry import planner as find_planner
@@ -50,20 +52,61 @@ from planners.core.services import BEST_OF_PLANNERS
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, IN_PLACE, instead_of
 from planners.joined.build import JoinedBuilder
-from planners.joined.evaluator import Judge, Judged
-from planners.joined.local_search import LocalSearch
+from planners.joined.evaluator import Judged
 from planners.joined.minimum_working_set import one_element
 from planners.joined.options import JoinedOptions
+from planners.joined.part_search import FIRST_WORK
 from planners.joined.slow_memory.planner import with_slower
+from planners.joined.strategies import (
+    JoinedSearch,
+    another_order,
+    better_ways_of_blocks,
+    every_sequence,
+    fused_alone,
+    in_slices,
+    may_be_improved,
+)
 from planners.joined.warm_start import OtherPlan, begun
 from planners.joined.wishes import KNOWN, unmet
 from planners.simulator.simulate import simulate
 
-LEAST_S = 0.5
-OWN_SHARE = 0.5
-"""Of the time, for joined programs, where the other planners are asked too."""
-FAST_SHARE = 0.8
-"""Of that time, for the scratchpad alone, where there are slower memories behind it."""
+SLICED = (
+    "blocks in the pool, else as fused groups or with spills: smaller slices of parameters leave "
+    "more room in the pool, and cut operators more finely"
+)
+STRATEGIES: tuple[Strategy[JoinedSearch, Judged], ...] = (
+    Strategy("slices of 1/16", SLICED, in_slices(16)),
+    Strategy(
+        "fused groups alone",
+        "where they do most of the work, what crosses between them and the pool may cost more "
+        "than the pool saves",
+        fused_alone,
+    ),
+    Strategy("slices of 1/8", SLICED, in_slices(8)),
+    Strategy("slices of 1/32", SLICED, in_slices(32)),
+    Strategy("slices of 1/4", SLICED, in_slices(4)),
+    Strategy(
+        "every sequence of ways",
+        "of a small network all can be made: no estimate need choose among them",
+        every_sequence,
+    ),
+    Strategy(
+        "another order",
+        "blocks that need less at once in another order than the model's may fit the pool",
+        another_order,
+    ),
+    Strategy(
+        "other ways of blocks",
+        "which block runs how was chosen by estimates: the scoreboard decides on each exchange",
+        better_ways_of_blocks,
+        may_be_improved,
+    ),
+)
+"""How joined programs are made; `planners.core.portfolio` asks them in rounds of doubled work."""
+OTHERS_SHARE = 0.5
+"""Of the time for the other planners, where they are asked too: all are as likely to be best."""
+SLOWER_SHARE = 0.2
+"""Of the time for what slower memories are used for, which begins with a finished plan."""
 HONOURED = (COUNTED, IN_PLACE)
 GROUPS_NEED = (
     "fused groups need that, and no block runs in a pool of less that was tried; how much joined "
@@ -114,7 +157,8 @@ def plan(
     known = begun(chosen.begin, aim, size, wishes, clock)
     if known is not None and _met(known.value, aim):
         return known.plan
-    part = clock.share((OWN_SHARE if others else 1.0) * (FAST_SHARE if machine.slower else 1.0))
+    kept = (OTHERS_SHARE if others else 0.0) + (SLOWER_SHARE if machine.slower else 0.0)
+    part = clock.share(1.0 - kept)
     builder = JoinedBuilder(
         graph,
         replace(with_scratchpad(machine, size), slower=()),
@@ -122,11 +166,11 @@ def plan(
         chosen.objective,
         part,
         in_place=in_place,
-        alone=chosen.fallback and not others,
         wishes=wishes,
         given=known.plan if known and known.fused and weights == COUNTED else None,
     )
-    own = None if hopeless else _best(builder, aim, chosen)  # Others say what they need.
+    search = JoinedSearch(builder, aim, chosen, alone=chosen.fallback and not others)
+    own = None if hopeless else _best(search)  # Others say what they need.
     if own is not None and own.lost:
         if known is None:
             raise unmet(own.lost)
@@ -150,40 +194,20 @@ def plan(
     return _better(own, other, aim, clock)
 
 
-def _best(first: JoinedBuilder, aim: Objective, chosen: JoinedOptions) -> Judged | None:
-    """The best of the joined programs in either order, and of those near it."""
-    best, judge = None, Judge(first, aim, chosen)
-    for builder in _in_orders(first):
-        own = Judge(builder, aim, chosen)
-        for made in builder.programs():
-            value = own.beforehand(made) if best is not None else None
-            if best is None or value is None or aim.better(value, best.value):
-                found = own.of(made)
-                if best is None or own.better(found, best):
-                    best, judge = found, own
-            claims = best.plan.claims
-            first.clock.report("joined programs", claims.offchip_bytes, claims.bound_bytes)
-            if first.clock.expired() or own.met(best):
-                break
-        if best is not None and judge.met(best):
-            return best
-    wanted = chosen.improve or (best is not None and best.lost)
-    if best is None or not (first.larger and wanted) or first.clock.expired():
-        return best
-    return LocalSearch(judge.builder, judge, best).run()
-
-
-def _in_orders(builder: JoinedBuilder) -> Iterator[JoinedBuilder]:
-    """Operators in the model's order, then, where blocks need less at once in others, in these."""
-    yield builder
-    if not builder.clock.expired() and (other := builder.in_other_order()) is not None:
-        yield other
+def _best(search: JoinedSearch) -> Judged | None:
+    """The best of the joined programs that the strategies find."""
+    judge, first_work = search.judge(search.builder), FIRST_WORK[search.objective.name]
+    portfolio = Portfolio(STRATEGIES, judge.worth, judge.value_is_better, first_work)
+    best = portfolio.solve(search, search.builder.clock).best
+    if best is not None and search.local is not None and search.local.best is best:
+        return search.local.explained()
+    return best
 
 
 def _with_need(error: BudgetTooSmall, request: Problem[JoinedOptions]) -> BudgetTooSmall:
     """The same with bytes that have a plan, those of fused groups: what one element reads has
     none."""
-    budget_bytes, options = request.budget_bytes, {"time_limit": LEAST_S}
+    budget_bytes, options = request.budget_bytes, {"time_limit": GRACE_S}
     try:
         find_planner(FUSION).plan(request.graph, request.machine, budget_bytes, options, None)
     except BudgetTooSmall as other:
@@ -227,8 +251,8 @@ def _best_of_others(request: Problem[JoinedOptions], aim: Objective, bound_bytes
     problem = request.graph, machine, request.budget_bytes
     try:
         if machine.slower:  # Only one of them plans in several memories.
-            options = {"weights": weights, "time_limit": max(LEAST_S, clock.left_s)}
-            plan = find_planner(COSMA).plan(*problem, options, None)
+            options = {"weights": weights, "time_limit": max(GRACE_S, clock.whole_limit_s)}
+            plan = find_planner(COSMA).plan(*problem, options, clock.within)
         else:
             plan = BEST_OF_PLANNERS.function()(*problem, aim.name, weights, clock, but=(JOINED,))
     except SpillwayError as error:

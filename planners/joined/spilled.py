@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf
 from typing import Any
 
 from planners.constraints.language import Wish
@@ -30,17 +29,18 @@ from planners.core.program import (
     Release,
     whole,
 )
+from planners.core.program_size import GRACE_S
 from planners.core.progress import Clock
 from planners.core.registry import COSMA
 from planners.core.registry import planner as find_planner
 from planners.core.weights import COUNTED
 from planners.joined.isomorphic import PartLook, PartNames, look_of, renamed
+from planners.joined.part_search import PartSearch
 from planners.joined.pool import RoomyBlocks
 from planners.joined.segments import KEPT, SLOWER, SPILLED, Spilled, Stretch, counted, without_way
 from planners.joined.subgraph import part_of
 from planners.joined.wishes import of_part
 
-LEAST_S = 0.1
 ROOM = "room for parameters of "
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What is asked of the plan with spills, by what is asked."""
@@ -66,9 +66,9 @@ class SpilledParts:
     clock: Clock
     wishes: tuple[Wish, ...] = ()
     in_place: bool = False
-    known: dict[Hashable, tuple[PartLook, SpilledPart | None]] = field(default_factory=dict)
+    by_look: dict[Hashable, tuple[PartLook, PartSearch[SpilledPart]]] = field(default_factory=dict)
     """By the look of a part, its rooms, and whether something is kept."""
-    found: dict[tuple[object, ...], SpilledPart | None] = field(default_factory=dict)
+    searches: dict[Hashable, PartSearch[SpilledPart]] = field(default_factory=dict)
     """By the range of operators, their rooms, and how."""
 
     @cached_property
@@ -79,37 +79,58 @@ class SpilledParts:
         return (SPILLED, KEPT) if self.objective == "latency" else (KEPT, SPILLED)
 
     def find(
-        self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled, limit_s: float = inf
+        self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled, clock: Clock
     ) -> SpilledPart | None:
-        """Operators `[first, stop)`; None where whole tensors do not fit."""
-        rooms = tuple(blocks.room((position,), True) for position in range(first, stop))
-        if (key := (first, stop, rooms, how)) not in self.found:
-            self.found[key] = self._found(first, stop, rooms, how == KEPT, limit_s)
-        return self.found[key]
+        """Operators `[first, stop)`; None where whole tensors do not fit. It is searched again
+        where the clock has more work than the search before had."""
+        key = first, stop, self._rooms(blocks, first, stop), how
+        search = self.searches.get(key)
+        if search is None or not search.is_enough(clock):
+            search = self.searches[key] = self._search(*key, clock)
+        return search.result(clock)
 
-    def _found(
-        self, first: int, stop: int, rooms: tuple[int, ...], keeps: bool, limit_s: float
-    ) -> SpilledPart | None:
-        """The same, planned once for parts that are alike."""
+    def part(self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled) -> SpilledPart | None:
+        """Operators `[first, stop)`, as far as they were searched."""
+        search = self.searches.get((first, stop, self._rooms(blocks, first, stop), how))
+        return None if search is None else search.part
+
+    def work(self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled) -> float:
+        """The work that the search of a part had; none where it was not searched."""
+        search = self.searches.get((first, stop, self._rooms(blocks, first, stop), how))
+        return 0 if search is None else search.work
+
+    def _rooms(self, blocks: RoomyBlocks, first: int, stop: int) -> tuple[int, ...]:
+        return tuple(blocks.room((position,), True) for position in range(first, stop))
+
+    def _search(
+        self, first: int, stop: int, rooms: tuple[int, ...], how: Spilled, clock: Clock
+    ) -> PartSearch[SpilledPart]:
+        """The same, planned once for parts that are isomorphic."""
         part = part_of(self.graph, first, stop)
-        kept = _read_again(part) if keeps else set()
+        kept = _read_again(part) if how == KEPT else set()
         look = look_of(part)
         # Wishes are about names: what keeps to them is found for each.
         key = (look.key, rooms, bool(kept), look.tensors if self.wishes else ())
-        if key not in self.known:
-            self.known[key] = look, self._planned(part, rooms, kept, limit_s)
-        known, found = self.known[key]
-        if found is None or known == look:
-            return found
-        return replace(found, program=renamed(found.program, PartNames.between(known, look)))
+        if key not in self.by_look or not self.by_look[key][1].is_enough(clock):
+            self.by_look[key] = (
+                look,
+                PartSearch.of_work(
+                    clock, lambda part_clock: self._plan_part(part, rooms, kept, part_clock)
+                ),
+            )
+        other, search = self.by_look[key]
+        if search.part is None or other == look:
+            return search
+        program = renamed(search.part.program, PartNames.between(other, look))
+        return replace(search, part=replace(search.part, program=program))
 
-    def _planned(
-        self, part: Graph, rooms: Sequence[int], kept: set[str], limit_s: float
+    def _plan_part(
+        self, part: Graph, rooms: Sequence[int], kept: set[str], clock: Clock
     ) -> SpilledPart | None:
         options: dict[str, Any] = {
             "objective": OBJECTIVE[self.objective],
             "weights": COUNTED,
-            "time_limit": max(LEAST_S, min(limit_s, self.clock.left_s)),
+            "time_limit": max(clock.whole_limit_s, GRACE_S),
         }
         if self.objective != "latency":  # The order decides what is spilled.
             options["schedule"] = "joint"
@@ -119,7 +140,7 @@ class SpilledParts:
         try:
             roomy = with_rooms(part, rooms, kept)
             plan = find_planner(COSMA).plan(
-                roomy, self.machine, self.budget_bytes, options, lambda _: self.clock.left_s > 0
+                roomy, self.machine, self.budget_bytes, options, clock.within
             )
         except SpillwayError:
             return None
@@ -196,9 +217,6 @@ def _home(graph: Graph, machine: Machine, name: str) -> Operand:
 # Whole tensors take less time to plan than fused groups do, and are tried first where what they
 # move does not take much longer than fused groups would.
 
-SPILLED_SHARE = 0.1
-"""Of the time that is left, for a stretch as whole tensors with spills."""
-
 
 @dataclass(frozen=True, slots=True)
 class SpilledWays:
@@ -206,28 +224,27 @@ class SpilledWays:
 
     parts: SpilledParts
 
-    def part(self, blocks: RoomyBlocks, stretch: Stretch) -> SpilledPart | None:
+    def part(self, blocks: RoomyBlocks, stretch: Stretch, clock: Clock) -> SpilledPart | None:
         """The part that a stretch with spills is; None where whole tensors do not fit."""
         assert stretch.spilled
-        limit_s = SPILLED_SHARE * self.parts.clock.left_s
-        return self.parts.find(blocks, stretch.first, stretch.stop, stretch.spilled, limit_s)
+        return self.parts.find(blocks, stretch.first, stretch.stop, stretch.spilled, clock)
 
-    def tried_first(
-        self, blocks: RoomyBlocks, best: tuple[Stretch, ...]
+    def in_order(
+        self, blocks: RoomyBlocks, best: tuple[Stretch, ...], clock: Clock
     ) -> Iterator[tuple[Stretch, ...]]:
         """Stretches of pool and groups, and those with spills in the place of groups, in the order
         in which they are to be tried."""
         slow: list[tuple[Stretch, ...]] = []
-        for found in self._instead(blocks, best):
-            if slow or any(self._crosses_long(blocks, stretch) for stretch in found):
-                slow.append(found)
+        for stretches in self._instead(blocks, best, clock):
+            if slow or any(self._crosses_long(blocks, stretch, clock) for stretch in stretches):
+                slow.append(stretches)
             else:
-                yield found
+                yield stretches
         yield from (best, *slow)
 
-    def _crosses_long(self, blocks: RoomyBlocks, stretch: Stretch) -> bool:
+    def _crosses_long(self, blocks: RoomyBlocks, stretch: Stretch, clock: Clock) -> bool:
         """Whether what a stretch with spills moves takes longer than fused groups would, about."""
-        part = self.part(blocks, stretch) if stretch.spilled else None
+        part = self.part(blocks, stretch, clock) if stretch.spilled else None
         if part is None or self.parts.objective == "traffic":
             return False
         machine = self.parts.machine
@@ -235,42 +252,43 @@ class SpilledWays:
         return part.offchip_bytes / rate > SLOWER * blocks.least_s(stretch.first, stretch.stop)
 
     def _instead(
-        self, blocks: RoomyBlocks, found: tuple[Stretch, ...]
+        self, blocks: RoomyBlocks, stretches: tuple[Stretch, ...], clock: Clock
     ) -> Iterator[tuple[Stretch, ...]]:
         """The same with whole tensors and spills in the place of fused groups, where they fit; and
         all of the network so."""
-        count, unfit = sum(s.blocks for s in found), sum(s.unfit for s in found)
+        count, unfit = sum(s.blocks for s in stretches), sum(s.unfit for s in stretches)
         whole = Stretch(0, len(blocks.graph.operators), blocks=count, unfit=unfit)
         for how in self.parts.hows:
-            made = tuple(self.where(blocks, stretch, how) for stretch in found)
-            if made != found:
-                yield made
-            beside = len(found) > 1 and any(stretch.fused for stretch in found)
+            spilled = tuple(self.where(blocks, stretch, how, clock) for stretch in stretches)
+            if spilled != stretches:
+                yield spilled
+            beside = len(stretches) > 1 and any(stretch.fused for stretch in stretches)
             # In the pool what several operators read comes for each of them.
-            if beside or (how == KEPT and self.parts.objective != "latency" and made == found):
-                alone = self.where(blocks, whole, how)
+            several = how == KEPT and self.parts.objective != "latency" and spilled == stretches
+            if beside or several:
+                alone = self.where(blocks, whole, how, clock)
                 if alone.spilled:
                     yield (alone,)
 
-    def where(self, blocks: RoomyBlocks, stretch: Stretch, how: Spilled) -> Stretch:
+    def where(self, blocks: RoomyBlocks, stretch: Stretch, how: Spilled, clock: Clock) -> Stretch:
         """A stretch of fused groups as whole tensors where these fit."""
         if not stretch.fused or self.parts.clock.expired():
             return stretch
         other = replace(stretch, spilled=how)
-        return stretch if self.part(blocks, other) is None else other
+        return stretch if self.part(blocks, other, clock) is None else other
 
     def without_way(
-        self, blocks: RoomyBlocks, found: tuple[Stretch, ...], operator: str
+        self, blocks: RoomyBlocks, stretches: tuple[Stretch, ...], operator: str, clock: Clock
     ) -> tuple[Stretch, ...]:
         """The stretches where the way that has no room for an operator's parameters is none: as
         whole tensors where these fit and were not it, or as fused groups."""
         at = blocks.graph.index[operator]
-        other = tuple(counted(each, blocks.marks, ()) for each in without_way(found, at))
-        if any(stretch.spilled and stretch.first <= at < stretch.stop for stretch in found):
+        other = tuple(counted(each, blocks.marks, ()) for each in without_way(stretches, at))
+        if any(stretch.spilled and stretch.first <= at < stretch.stop for stretch in stretches):
             return other
-        known = {(stretch.first, stretch.stop) for stretch in found if stretch.fused}
+        fused = {(stretch.first, stretch.stop) for stretch in stretches if stretch.fused}
         how = self.parts.hows[0]
         return tuple(
-            each if (each.first, each.stop) in known else self.where(blocks, each, how)
+            each if (each.first, each.stop) in fused else self.where(blocks, each, how, clock)
             for each in other
         )

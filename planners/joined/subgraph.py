@@ -54,8 +54,6 @@ def part_of(graph: Graph, first: int, stop: int) -> Graph:
 
 LEAST_OPERATORS, MOST_OPERATORS = 3, 64
 """Of a block whose order is looked for."""
-EACH_S = 0.2
-"""Seconds at most for one block."""
 
 
 def reordered(graph: Graph, marks: Sequence[int], clock: Clock) -> Graph | None:
@@ -63,7 +61,12 @@ def reordered(graph: Graph, marks: Sequence[int], clock: Clock) -> Graph | None:
 
     `marks` are the positions between which the blocks lie.
     """
-    order = [p for first, stop in pairwise(marks) for p in _order(graph, first, stop, clock)]
+    share = 1 / max(1, len(marks) - 1)
+    order = [
+        position
+        for first, stop in pairwise(marks)
+        for position in _order(graph, first, stop, clock.share(share))
+    ]
     if order == [*range(len(graph.operators))]:
         return None
     return replace(graph, operators=tuple(graph.operators[p] for p in order))
@@ -78,6 +81,6 @@ def _order(graph: Graph, first: int, stop: int, clock: Clock) -> Iterator[int]:
     part = part_of(graph, first, stop)
     distances = all_distances(part)
     shares = shared_bytes(part, distances)
-    found = LEAST_PEAK.function()(part, clock=clock.part(min(EACH_S, clock.left_s)), shares=shares)
+    found = LEAST_PEAK.function()(part, clock=clock, shares=shares)
     peaks = [max(footprints(part, distances, order)) for order in (range(len(own)), found.schedule)]
     yield from own if peaks[0] <= peaks[1] else (first + p for p in found.schedule)

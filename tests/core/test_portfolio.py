@@ -124,10 +124,11 @@ def test_strategies_that_wait_for_a_solution_end_where_none_comes() -> None:
     assert (result.best, endings(result)) == (None, [FINISHED, FINISHED])
 
 
-def test_where_the_time_is_over_nothing_more_is_asked() -> None:
-    clock = Clock(0.0)
-    result = solved(Strategy("a", "", Countdown(20, 10).run), clock=clock)
-    assert (result.best, endings(result), result.finished) == (None, [TIME_OVER], False)
+def test_where_the_time_is_over_the_first_is_asked_and_no_other() -> None:
+    searches = [Strategy(name, "", Countdown(20, 10).run) for name in "ab"]
+    result = solved(*searches, clock=Clock(0.0))
+    assert (result.best, result.winner) == (20, "a")
+    assert (endings(result), result.finished) == ([TIME_OVER, TIME_OVER], False)
 
 
 def test_work_counts_in_parts_of_a_clock_and_is_no_time() -> None:

@@ -122,20 +122,20 @@ def test_repeated_blocks_are_planned_once() -> None:
     graph = sp.from_torch(module, inputs)
     machine = with_scratchpad(MACHINE, 4000)
     builder = JoinedBuilder(graph, machine, 4000, "latency", Clock(5.0))
-    blocks = builder.blocks(250, 0.5)
+    blocks = builder.blocks(250)
     ranges = [(first, first + 3) for first in range(0, 12, 3)]
     if len({look_of_range(builder, *each) for each in ranges}) > 1:  # As the importer groups them.
         ranges = [(first, first + 1) for first in range(len(graph.operators))]
     kinds = len({look_of_range(builder, *each) for each in ranges})
     assert kinds < len(ranges)
     for parts in (FusedParts, SpilledParts):
-        planned = parts._planned
-        with patch.object(parts, "_planned", autospec=True, side_effect=planned) as counted:
+        planned = parts._plan_part
+        with patch.object(parts, "_plan_part", autospec=True, side_effect=planned) as counted:
             for first, stop in ranges:
                 if parts is FusedParts:
-                    builder.fused.find(first, stop, 1.0)
+                    builder.fused.find(first, stop, Clock(1.0))
                 else:
-                    builder.spilled.find(blocks, first, stop, SPILLED, 1.0)
+                    builder.spilled.find(blocks, first, stop, SPILLED, Clock(1.0))
         assert counted.call_count == kinds
 
 

@@ -16,10 +16,11 @@ from planners.joined.build import JoinedBuilder
 from planners.joined.evaluator import Judge, Judged
 from planners.joined.local_search import LocalSearch
 from planners.joined.options import JoinedOptions
+from tests.joined.first import first_plan, program_of
 from tests.joined.networks import graph_of
 
 
-def begun(budget: int, weights: str = "counted", limit_s: float = 40.0) -> tuple[Judge, Judged]:
+def begun(budget: int, weights: str = "counted", limit_s: float = 400.0) -> tuple[Judge, Judged]:
     """The first joined program of a network, and what judges those near it."""
     graph, machine = graph_of(side=16), load_machine("npu_small")
     chosen = JoinedOptions.of({"objective": "latency", "weights": weights, "others": False})
@@ -33,14 +34,20 @@ def begun(budget: int, weights: str = "counted", limit_s: float = 40.0) -> tuple
         in_place=weights == "in-place",
     )
     judge = Judge(builder, aim, chosen)
-    return judge, judge.of(next(builder.programs()))
+    return judge, first_plan(builder, aim, chosen)
+
+
+def done(search: LocalSearch) -> Judged:
+    """The best plan of a search that has all of its time."""
+    search.run(search.builder.clock)
+    return search.explained()
 
 
 def test_after_any_exchanges_every_operator_runs_once_and_in_order() -> None:
     judge, first = begun(9000)
     search, rng = LocalSearch(judge.builder, judge, first), Random(3)
     marks, found = search.marks, list(first.made.stretches)
-    exchanges, done = search._exchanges(), 0
+    exchanges, done = search.exchanges, 0
     for _ in range(300):
         exchange = rng.choice(exchanges)
         after = exchange.made(found, marks)
@@ -60,18 +67,21 @@ def test_after_any_exchanges_every_operator_runs_once_and_in_order() -> None:
     assert done > 50
 
 
-@pytest.mark.parametrize(("budget", "weights"), [(6000, "counted"), (9000, "in-place")])
+@pytest.mark.parametrize(
+    ("budget", "weights"),
+    [pytest.param(6000, "counted", marks=pytest.mark.long), (9000, "in-place")],
+)
 def test_no_single_move_from_what_is_found_is_better(budget: int, weights: str) -> None:
     judge, first = begun(budget, weights)
     search = LocalSearch(judge.builder, judge, first)
-    best = search.run()
+    best = done(search)
     assert best.value <= first.value
     assert sp.check(best.plan).peak_bytes <= budget
     assert sp.simulate(best.plan).makespan_s == pytest.approx(best.value)
     assert not judge.builder.clock.ended
-    judge.builder.seen.clear()
+    judge.builder.tried.clear()
     again = LocalSearch(judge.builder, judge, best)
-    assert not any(again._better(exchange) for exchange in again._exchanges())
+    assert not any(again._better(exchange, Clock(40.0)) for exchange in again.exchanges)
     said = [stretch.why for stretch in best.plan.details.stretches]
     assert judge.met(best) or any("the next best (" in why for why in said)
     assert min((cost for cost, _ in search.costs), default=0.0) >= -1e-9
@@ -84,19 +94,19 @@ def test_a_worse_plan_is_made_better() -> None:
     found = list(first.made.stretches)
     for start, stop in pairwise(search.marks[:-1]):
         exchange = next(
-            m for m in search._exchanges() if (m.first, m.stop, m.way) == (start, stop, None)
+            m for m in search.exchanges if (m.first, m.stop, m.way) == (start, stop, None)
         )
         found = exchange.made(found, search.marks) or found
-    made = judge.builder.again(first.made, tuple(found))
+    made = program_of(judge.builder, first.made, tuple(found), work=1)
     assert made is not None
     bad = judge.of(made)
     assert judge.better(first, bad)
-    judge.builder.seen.clear()
-    best = LocalSearch(judge.builder, judge, bad).run()
+    judge.builder.tried.clear()
+    best = done(LocalSearch(judge.builder, judge, bad))
     assert judge.better(best, bad)
 
 
 def test_without_time_the_plan_stays() -> None:
     judge, first = begun(9000)
-    judge.builder.clock = Clock(0.0)
-    assert LocalSearch(judge.builder, judge, first).run().plan.program == first.plan.program
+    search = LocalSearch(judge.builder, judge, first)
+    assert search.run(Clock(0.0)).plan.program == first.plan.program

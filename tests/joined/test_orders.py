@@ -13,12 +13,12 @@ from planners.core.machine import load_machine, with_scratchpad
 from planners.core.objective import Objective
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
-from planners.joined.evaluator import Judge
 from planners.joined.options import JoinedOptions
 from planners.joined.subgraph import reordered
 from planners.overlap.order.orders import all_distances, footprints
 from planners.overlap.search.chain import cuts
 from tests.cases import cases
+from tests.joined.first import first_plan
 from tests.joined.networks import Crossed
 from tests.joined.test_planner import ALONE, least_of
 from tests.random_modules import random_case
@@ -49,15 +49,15 @@ def test_a_block_that_fits_in_another_order_only_stays_on_chip() -> None:
     budget = (peak(other) + peak(graph)) // 2
     machine = with_scratchpad(load_machine("npu_ideal"), budget)
     first = JoinedBuilder(graph, machine, budget, "latency", Clock(600.0))
-    second = first.in_other_order()
+    second = first.in_other_order(Clock(60.0))
     assert second is not None
-    fit = [[(w.first, w.stop) for w in b.blocks(2000, 1.0).ways()] for b in (first, second)]
+    fit = [[(w.first, w.stop) for w in b.blocks(2000).ways()] for b in (first, second)]
     assert (1, 10) in fit[1]
     assert (1, 10) not in fit[0]
 
     aim = Objective("latency", ProblemFloors(graph, machine, "counted"), budget)
     asked = JoinedOptions(objective="latency", others=False, weights="counted")
-    plan = Judge(second, aim, asked).of(next(second.programs())).plan
+    plan = first_plan(second, aim, asked).plan
     assert sp.check(plan).traffic_bytes == plan.claims.compulsory_bytes
     (stretch,) = plan.details.stretches
     assert "an order that needs less" in stretch.why

@@ -17,13 +17,16 @@ from planners.core.objective import Objective
 from planners.core.program import Compute, Load
 from planners.core.progress import Clock
 from planners.core.weights import weights_of
-from planners.joined.build import MOST_SLICES, SLICES, JoinedBuilder
-from planners.joined.evaluator import Judge
+from planners.joined import planner
+from planners.joined.build import MOST_SLICES, JoinedBuilder
 from planners.joined.fused import OBJECTIVE, FusedParts
 from planners.joined.options import JoinedOptions
+from planners.joined.part_search import FIRST_WORK
 from planners.joined.pool import RoomyBlocks, least_slice_bytes
 from planners.joined.segments import every
+from planners.joined.strategies import SLICES
 from tests.cases import cases
+from tests.joined.first import first_plan, first_program
 from tests.joined.networks import Again, Crossed, Shared, graph_of, narrowing
 from tests.random_modules import random_case
 
@@ -156,8 +159,13 @@ def test_parameters_of_fused_groups_are_not_loaded_early_for_the_pool(
 ) -> None:
     """With few sequences of blocks, all of them are looked at; else the clock ends that."""
     if few:
-        monkeypatch.setattr("planners.joined.build.SLICES", SLICES[:1])
-        monkeypatch.setattr("planners.joined.build.every", lambda *each: islice(every(*each), 8))
+        strategies = planner.STRATEGIES
+        few_of = (strategies[0], *(s for s in strategies if s.name == "every sequence of ways"))
+        monkeypatch.setattr(planner, "STRATEGIES", few_of)
+        monkeypatch.setattr("planners.joined.strategies.SLICES", SLICES[:1])
+        monkeypatch.setattr(
+            "planners.joined.strategies.every", lambda *each: islice(every(*each), 8)
+        )
     torch.manual_seed(0)
     module, ways = Again().eval(), []
     for side, budget in tried:
@@ -211,7 +219,7 @@ def test_with_others_the_better_plan_is_returned(
         assert worth(both) <= worth(theirs)
     small = sp.plan(graph, "fusion", 2000, time_limit=1)
     monkeypatch.setattr("planners.auto.planner.best_of_others", lambda *_, **__: small)
-    monkeypatch.setattr("planners.joined.build.JoinedBuilder.programs", lambda _: iter(()))
+    monkeypatch.setattr("planners.joined.planner._best", lambda _: None)
     taken = sp.plan(graph, "joined", 2000, **asked, parameters=True)
     assert taken.program == small.program
 
@@ -309,27 +317,29 @@ def test_the_first_size_of_slices_is_tried_however_many_parameters_there_are() -
     assert budget // SLICES[0] * MOST_SLICES < whole
     machine = with_scratchpad(load_machine("npu_small"), budget)
     builder = JoinedBuilder(graph, machine, budget, "latency", Clock(5.0))
-    assert next(builder.programs()).slice_bytes == -(-whole // MOST_SLICES)
+    assert first_program(builder).slice_bytes == -(-whole // MOST_SLICES)
 
 
-def test_a_network_without_products_has_its_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time is shared by work: where there is none, by the number of operators."""
+def test_parts_of_a_network_without_products_have_a_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is shared by work: where there is none, by the number of operators."""
 
     class Sums(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.where(x > 0, x, x + 1) * (x + 2)
 
     graph = sp.from_torch(Sums(), (torch.randn(1, 2, 4, 4),))
-    limits: list[float] = []
-    planned = FusedParts._planned
+    works: list[float] = []
+    planned = FusedParts._plan_part
 
-    def noted(parts: FusedParts, part: sp.Graph, first: int, limit_s: float) -> Any:
-        limits.append(limit_s)
-        return planned(parts, part, first, limit_s)
+    def noted(parts: FusedParts, part: sp.Graph, first: int, clock: Clock) -> Any:
+        works.append(clock.looks_left)
+        return planned(parts, part, first, clock)
 
-    monkeypatch.setattr(FusedParts, "_planned", noted)
+    monkeypatch.setattr(FusedParts, "_plan_part", noted)
     sp.plan(graph, "joined", least_of(graph), time_limit=2, **ALONE)
-    assert min(limits) > 0.2
+    assert min(works) > FIRST_WORK["latency"] / 5
 
 
 def test_where_no_block_runs_in_the_pool_all_of_it_runs_in_fused_groups(by_traffic: None) -> None:
@@ -346,7 +356,7 @@ def test_where_no_block_runs_in_the_pool_all_of_it_runs_in_fused_groups(by_traff
 
 
 def test_a_sweep_goes_on_where_a_search_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planners.joined.build.JoinedBuilder.programs", lambda _: iter(()))
+    monkeypatch.setattr("planners.joined.planner._best", lambda _: None)
     asked = ["joined:others=false", "fusion"]
     table = sp.sweep([graph_of()], asked, ["9000"], weights="counted", time_limit=1.0)
     first, second = table.sort_values("planner", ascending=False).to_dict("records")
@@ -364,7 +374,7 @@ def test_parameters_find_room_in_the_pool_beside_many_operators() -> None:
     builder = JoinedBuilder(graph, machine, budget, "traffic", Clock(600.0))
     asked = JoinedOptions(objective="traffic", others=False)
     aim = Objective("traffic", ProblemFloors(graph, machine, "counted"), budget)
-    plan = Judge(builder, aim, asked).of(next(builder.programs())).plan
+    plan = first_plan(builder, aim, asked).plan
     assert [stretch.how for stretch in plan.details.stretches] == ["pool"]
     assert plan.claims.offchip_bytes == aim.floor
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4

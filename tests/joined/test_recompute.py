@@ -52,7 +52,7 @@ def test_the_chain_makes_the_wide_map_of_the_small_one() -> None:
 def test_a_map_that_would_be_spilled_is_made_again() -> None:
     _, _, graph = squeezing()
     plain, again = (
-        parts_of(graph, "traffic", copies=copies).find(0, len(graph.operators), 20.0)
+        parts_of(graph, "traffic", copies=copies).find(0, len(graph.operators), Clock(20.0))
         for copies in (False, True)
     )
     assert plain is not None
@@ -65,7 +65,7 @@ def test_a_map_that_would_be_spilled_is_made_again() -> None:
 
 def test_a_plan_makes_a_map_again_and_computes_the_same() -> None:
     module, inputs, graph = squeezing()
-    again = parts_of(graph, "traffic", copies=True).find(0, len(graph.operators), 20.0)
+    again = parts_of(graph, "traffic", copies=True).find(0, len(graph.operators), Clock(20.0))
     assert again is not None
     least = account(graph, again.program).traffic_bytes
     plan = sp.plan(graph, "joined", BUDGET, objective="traffic", time_limit=20, **ALONE)
@@ -84,7 +84,7 @@ def test_where_the_work_costs_more_nothing_runs_again() -> None:
     slow = replace(load_machine("npu_small"), macs_per_s=1e6)
     parts = parts_of(graph, "latency", copies=True)
     parts.machine = with_scratchpad(slow, BUDGET)
-    found = parts.find(0, len(graph.operators), 2.0)
+    found = parts.find(0, len(graph.operators), Clock(2.0))
     assert found is not None
     assert found.again == ()
 

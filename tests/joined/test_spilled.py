@@ -66,8 +66,8 @@ def made(graph: sp.Graph, budget: int, how: Spilled, objective: str) -> Plan | N
     machine = with_scratchpad(MACHINE, budget)
     builder = JoinedBuilder(graph, machine, budget, objective, Clock(600.0))
     for share in (16, 4):
-        blocks = builder.blocks(max(1, budget // share), 0.5)
-        found = builder.spilled.find(blocks, 0, len(graph.operators), how, 1.0)
+        blocks = builder.blocks(max(1, budget // share))
+        found = builder.spilled.find(blocks, 0, len(graph.operators), how, Clock(1.0))
         if found is None:
             continue
         base = consecutive([found.program], machine, budget)
@@ -148,10 +148,10 @@ def test_what_fits_no_pool_is_tried_with_spills_and_alone_is_never_worse_than_th
     need = sp.budgets(graph, parameters=True).MR
     machine = with_scratchpad(MACHINE, need)
     builder = JoinedBuilder(graph, machine, need, "traffic", Clock(600.0))
-    blocks = builder.blocks(need // 16, 0.5)
+    blocks = builder.blocks(need // 16)
     best = tuple(stretches(blocks, list(blocks.ways())))
     assert any(stretch.fused for stretch in best)
-    tried = list(builder.spills.tried_first(blocks, best))
+    tried = list(builder.spills.in_order(blocks, best, Clock(60.0)))
     assert any(stretch.spilled for found in tried for stretch in found)
     asked = {"weights": "counted", "time_limit": 6}
     plan = sp.plan(graph, "joined", need, objective="traffic", others=False, **asked)
@@ -199,12 +199,12 @@ def test_wishes_about_tensors_are_handed_on() -> None:
     need = 2 * sp.budgets(graph, parameters=True).MR
     machine = with_scratchpad(MACHINE, need)
     builder = JoinedBuilder(graph, machine, need, "traffic", Clock(60.0))
-    blocks = builder.blocks(need // 4, 0.5)
+    blocks = builder.blocks(need // 4)
     first = graph.operators[0].outputs[0]
     for text, kept in ((f"keep {first}", True), (f"spill {first}", False)):
         some = parse([text], graph)
         parts = SpilledParts(graph, machine, need, "traffic", Clock(60.0), some)
-        part = parts.find(blocks, 0, len(graph.operators), SPILLED)
+        part = parts.find(blocks, 0, len(graph.operators), SPILLED, Clock(60.0))
         assert part is not None
         base = consecutive([part.program], machine, need)
         streamed = ParameterStream(graph, machine, base, need).streamed(blocks.slice_bytes)
@@ -223,7 +223,7 @@ def test_small_networks_try_spills_everywhere_or_where_whole_tensors_do_not_fit(
     for budget in (whole // 6, whole // 3, whole):
         machine = with_scratchpad(MACHINE, budget)
         builder = JoinedBuilder(graph, machine, budget, "latency", Clock(60.0))
-        blocks = builder.blocks(budget // 16, 0.5)
+        blocks = builder.blocks(budget // 16)
         sequences = every(blocks, builder.spilled.hows)
         assert any(s.spilled for found in sequences for s in found)
         monkeypatch.setattr("planners.joined.segments.MOST_SEQUENCES", len(sequences) - 1)

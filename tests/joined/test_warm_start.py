@@ -11,6 +11,7 @@ import pytest
 
 import planners as sp
 from planners.core.plan_cache import keep_in, kept_in
+from planners.core.progress import Clock
 from planners.joined import warm_start
 from planners.joined.fused import FusedParts
 from planners.simulator.check import require_valid
@@ -72,9 +73,9 @@ def test_fused_groups_it_began_with_are_among_its_own_ways(
 
     plain = FusedParts._plan
 
-    def only_parts(self: FusedParts, part: sp.Graph, limit_s: float) -> sp.Plan:
+    def only_parts(self: FusedParts, part: sp.Graph, clock: Clock) -> sp.Plan:
         assert part is not self.graph, "fused groups of all of the network were searched again"
-        return plain(self, part, limit_s)
+        return plain(self, part, clock)
 
     monkeypatch.setattr(FusedParts, "_plan", only_parts)
     given = {**ALONE, "improve": False, "begin": str(tmp_path / "groups.json")}

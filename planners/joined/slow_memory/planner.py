@@ -18,7 +18,7 @@ from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.units import format_bytes
 from planners.joined.evaluator import Judged, claimed
-from planners.joined.segments import known_s
+from planners.joined.segments import writing_s
 from planners.joined.slow_memory.prefetch import AheadLoads, BankSpace
 from planners.joined.slow_memory.reload_cache import nearer
 from planners.simulator.account import account
@@ -35,7 +35,7 @@ def with_slower(
     """The best of a plan and of the same with slower memories of the machine in use, that keeps to
     the wishes as the plan does."""
     best = replace(own, plan=replace(own.plan, machine=machine))
-    if TIMED * known_s(own.plan.program) > clock.left_s:
+    if not clock.allows(TIMED * writing_s(own.plan.program)):
         return best
     for program in _programs(own.plan, machine, aim, clock):
         other = of_program(own, program, machine, aim)
@@ -63,14 +63,14 @@ def of_program(own: Judged, program: Program, machine: Machine, aim: Objective) 
 
 def _programs(plan: Plan, machine: Machine, aim: Objective, clock: Clock) -> Iterator[Program]:
     """Programs that use slower memories in more and more ways, while there is time."""
-    each_s = TIMED * known_s(plan.program)
+    each_s = TIMED * writing_s(plan.program)
     near, space = nearer(plan.graph, machine, plan.program)
     if space.taken:
         yield near
-    if aim.name != "latency" or each_s > clock.left_s:
+    if aim.name != "latency" or not clock.allows(each_s):
         return
     yield AheadLoads(plan.graph, machine, near, space, clock).best()
-    if near is not plan.program and each_s <= clock.left_s:
+    if near is not plan.program and clock.allows(each_s):
         yield AheadLoads(plan.graph, machine, plan.program, BankSpace(machine), clock).best()
 
 

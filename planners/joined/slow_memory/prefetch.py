@@ -144,7 +144,7 @@ class AheadLoads:
             if _seconds(found) >= least:
                 break
             best = program
-            if now() - began > self.clock.left_s:
+            if not self.clock.allows(now() - began):
                 break
         return best
 

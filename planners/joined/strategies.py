@@ -1,0 +1,216 @@
+"""The strategies of joined plans: each makes programs and judges them, and keeps the best.
+
+What they share is in `JoinedSearch`: the network in the model's order and, where blocks need less
+at once in others, in these, with all that is found of their parts. A turn of more work searches the
+parts anew whose search was cut short; programs that follow from the same parts are made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from planners.core.objective import Objective
+from planners.core.portfolio import Outcome
+from planners.core.progress import Clock
+from planners.joined.build import JoinedBuilder, JoinedProgram
+from planners.joined.evaluator import Judge, Judged
+from planners.joined.local_search import LocalSearch
+from planners.joined.options import JoinedOptions
+from planners.joined.pool import RoomyBlocks
+from planners.joined.segments import Stretch, every, looks_of
+
+SLICES = (16, 8, 32, 4)
+"""A slice of parameters is the budget over one of these; and half of such a slice."""
+MOST_REPAIRS = 3
+"""Ways that are taken out one after the other where parameters find no room in them."""
+
+
+@dataclass
+class JoinedSearch:
+    """A problem of joined plans, and what its strategies have found of its parts.
+
+    `alone`: no other planner is asked, so that fused groups alone are better than nothing.
+    """
+
+    builder: JoinedBuilder
+    objective: Objective
+    options: JoinedOptions
+    alone: bool = True
+    in_other_order: JoinedBuilder | None = None
+    blocks: dict[tuple[int, int], tuple[RoomyBlocks, tuple[Stretch, ...]]] = field(
+        default_factory=dict
+    )
+    """With their best stretches, by builder and size of slices."""
+    local: LocalSearch | None = None
+
+    def judge(self, builder: JoinedBuilder) -> Judge:
+        """What judges programs of a builder."""
+        return Judge(builder, self.objective, self.options)
+
+    def best_stretches(
+        self, builder: JoinedBuilder, slice_bytes: int
+    ) -> tuple[RoomyBlocks, tuple[Stretch, ...]]:
+        """Blocks with room for slices of parameters, and the stretches that are best for them."""
+        key = id(builder), slice_bytes
+        if key not in self.blocks:
+            blocks = builder.blocks(slice_bytes)
+            self.builder.clock.report(f"blocks in the pool, slices of {slice_bytes} bytes")
+            self.blocks[key] = blocks, builder.best_stretches(blocks)
+        return self.blocks[key]
+
+    def outcome(self, best: Judged | None, *, finished: bool | None = None) -> Outcome[Judged]:
+        """What a turn of a strategy ends with: nothing is better than the floor of the problem."""
+        return Outcome(best, bound=(0, self.objective.floor), finished=finished)
+
+
+class Turn:
+    """A turn of a strategy: programs made and judged until its clock has expired."""
+
+    def __init__(
+        self, search: JoinedSearch, builder: JoinedBuilder, best: Judged | None, clock: Clock
+    ) -> None:
+        self.search, self.builder, self.best, self.clock = search, builder, best, clock
+        self.judge = search.judge(builder)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is tried."""
+        return (self.best is not None and self.judge.met(self.best)) or self.clock.expired()
+
+    def try_slices(self, share: int) -> None:
+        """Try what is best for slices of parameters that are the budget over `share`."""
+        size = self.builder.slice_bytes(share)
+        blocks, best = self.search.best_stretches(self.builder, size)
+        for stretches in self.builder.spills.in_order(blocks, best, self.clock):
+            self.try_stretches(blocks, stretches, size)
+            if self.over:
+                return
+
+    def try_fused_alone(self) -> None:
+        """Try all of the network as fused groups: where there is nothing else, or where they do
+        most of the work anyway."""
+        builder = self.builder
+        size = builder.slice_bytes(SLICES[0])
+        blocks, stretches = self.search.best_stretches(builder, size)
+        wanted = self.search.alone if self.best is None else builder.is_mostly_fused(stretches)
+        if builder.given or (wanted and not builder.in_place):
+            self.try_stretches(blocks, builder.all_fused(stretches), size)
+
+    def try_stretches(
+        self, blocks: RoomyBlocks, stretches: tuple[Stretch, ...], slice_bytes: int
+    ) -> None:
+        """Try stretches; where parameters find no room in a way of the pool, without that way."""
+        for _ in range(1 + MOST_REPAIRS):
+            operator = self._try_sizes(blocks, stretches, slice_bytes)
+            if not operator or self.over:
+                return
+            repaired = self.builder.spills.without_way(blocks, stretches, operator, self.clock)
+            if repaired == stretches:
+                return
+            stretches = repaired
+
+    def _try_sizes(
+        self, blocks: RoomyBlocks, stretches: tuple[Stretch, ...], slice_bytes: int
+    ) -> str:
+        """Try slices of a size and of half of it; the operator that found no room for the last."""
+        base = self.builder.unstreamed(blocks, stretches, self.clock)
+        if base is None:
+            return ""
+        operator = ""
+        for size in self.builder.sizes(base, slice_bytes):
+            if size != slice_bytes and self.over:
+                break
+            self.builder.clock.report(f"parameters streamed, slices of {size} bytes")
+            program = self.builder.streamed(base, size)
+            if program is not None:
+                self.judge_program(program)
+            operator = self.builder.no_room_for(base, size)
+        return operator
+
+    def judge_program(self, program: JoinedProgram) -> None:
+        """Judge a program, and keep it where it is the best."""
+        best, judge, objective = self.best, self.judge, self.search.objective
+        self.clock.spend(looks_of(program.program))
+        value = judge.beforehand(program) if best is not None else None
+        if best is None or value is None or objective.better(value, best.value):
+            judged = judge.of(program)
+            self.builder.note_judged()
+            if best is None or judge.better(judged, best):
+                self.best = best = judged
+        claims = best.plan.claims
+        self.builder.clock.report("joined programs", claims.offchip_bytes, claims.bound_bytes)
+
+
+# ---- the strategies ------------------------------------------------------------------------------
+
+
+def in_slices(
+    share: int,
+) -> Callable[[JoinedSearch, Judged | None, Clock], Outcome[Judged]]:
+    """Blocks in the pool, its parameters in slices of the budget over `share`."""
+
+    def run(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outcome[Judged]:
+        turn = Turn(search, search.builder, best, clock)
+        turn.try_slices(share)
+        if turn.best is None:
+            turn.try_fused_alone()
+        return search.outcome(turn.best)
+
+    return run
+
+
+def fused_alone(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outcome[Judged]:
+    """All of the network as fused groups."""
+    if best is None:
+        return search.outcome(None, finished=False)  # It was tried in the place of slices.
+    turn = Turn(search, search.builder, best, clock)
+    turn.try_fused_alone()
+    return search.outcome(turn.best)
+
+
+def every_sequence(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outcome[Judged]:
+    """Of a small network every sequence of ways, of fused groups and of whole tensors."""
+    builder = search.builder
+    turn = Turn(search, builder, best, clock)
+    for share in SLICES:
+        size = builder.slice_bytes(share)
+        blocks = builder.blocks(size, clock=clock.share(0.5))
+        for stretches in every(blocks, builder.spilled.hows):
+            if turn.over:
+                return search.outcome(turn.best)
+            turn.try_stretches(blocks, stretches, size)
+    return search.outcome(turn.best)
+
+
+def another_order(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outcome[Judged]:
+    """Operators within blocks in the orders that need the least at once."""
+    if search.in_other_order is None:
+        search.in_other_order = search.builder.in_other_order(clock.share(0.5))
+    if search.in_other_order is None:
+        return search.outcome(best)
+    turn = Turn(search, search.in_other_order, best, clock)
+    for share in SLICES:
+        if not turn.over:
+            turn.try_slices(share)
+    return search.outcome(turn.best)
+
+
+def better_ways_of_blocks(
+    search: JoinedSearch, best: Judged | None, clock: Clock
+) -> Outcome[Judged]:
+    """Exchanges of one way of a block for another, as long as the plan gets better."""
+    if best is None:
+        return search.outcome(None, finished=False)
+    if search.local is None or search.local.best is not best:
+        builder, other = search.builder, search.in_other_order
+        if other is not None and best.made.blocks.graph is other.graph:
+            builder = other
+        search.local = LocalSearch(builder, search.judge(builder), best)
+    # It has finished for this plan, and goes on from the next that is better.
+    return search.outcome(search.local.run(clock), finished=False)
+
+
+def may_be_improved(search: JoinedSearch, best: Judged) -> bool:
+    """Whether blocks are to run in other ways; of a small network all were tried."""
+    return search.builder.larger and (search.options.improve or bool(best.lost))

@@ -1,0 +1,37 @@
+"""The first joined program of a problem, and one of other stretches."""
+
+from __future__ import annotations
+
+from planners.core.objective import Objective
+from planners.joined.build import JoinedBuilder, JoinedProgram
+from planners.joined.evaluator import Judge, Judged
+from planners.joined.options import JoinedOptions
+from planners.joined.part_search import FIRST_WORK
+from planners.joined.segments import Stretch
+from planners.joined.strategies import SLICES
+
+
+def first_program(builder: JoinedBuilder) -> JoinedProgram:
+    """The program of the stretches that are tried first."""
+    blocks = builder.blocks(builder.slice_bytes(SLICES[0]))
+    best = builder.best_stretches(blocks)
+    clock = builder.clock.work(FIRST_WORK[builder.objective])
+    stretches = next(builder.spills.in_order(blocks, best, clock))
+    base = builder.unstreamed(blocks, stretches, clock)
+    assert base is not None
+    program = builder.streamed(base, blocks.slice_bytes)
+    assert program is not None
+    return program
+
+
+def first_plan(builder: JoinedBuilder, objective: Objective, options: JoinedOptions) -> Judged:
+    """Its plan."""
+    return Judge(builder, objective, options).of(first_program(builder))
+
+
+def program_of(
+    builder: JoinedBuilder, program: JoinedProgram, stretches: tuple[Stretch, ...], work: int
+) -> JoinedProgram | None:
+    """The program of other stretches, in slices as large, whose parts have so much work."""
+    base = builder.unstreamed(program.blocks, stretches, builder.clock.work(work))
+    return None if base is None else builder.streamed(base, program.slice_bytes)
