@@ -102,7 +102,7 @@ def test_a_worse_plan_is_made_better() -> None:
     bad = judge.of(made)
     assert judge.better(first, bad)
     judge.builder.tried.clear()
-    best = done(LocalSearch(judge.builder, judge, bad))
+    best = LocalSearch(judge.builder, judge, bad).run(judge.builder.clock.work(400))
     assert judge.better(best, bad)
 
 
