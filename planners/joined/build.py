@@ -32,6 +32,9 @@ from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
 from planners.simulator.engine_assignment import by_directions
 
+PART_SHARE = 0.65
+"""Of the time that is left, at most for what of a program runs as fused groups: the rest is for
+writing and judging it, and for others."""
 MOST_SLICES = 2000
 """Smaller slices than so many of all parameters are not tried."""
 
@@ -270,10 +273,11 @@ class JoinedBuilder:
             if stretch.fused:
                 rest = {p for each in unsearched for p in range(each.first, each.stop)}
                 own = range(stretch.first, stretch.stop)
-                share = clock.share(_share_of_work(self.graph, own, rest | {*own}))
+                share = _share_of_work(self.graph, own, rest | {*own})
+                part = clock.share(share).part(PART_SHARE * share * self.clock.left_s)
                 if stretch in unsearched:
                     unsearched.remove(stretch)
-                if self.fused.find(stretch.first, stretch.stop, share) is None:
+                if self.fused.find(stretch.first, stretch.stop, part) is None:
                     return False
         return True
 

@@ -19,7 +19,6 @@ from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
-from planners.core.program_size import GRACE_S
 from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
@@ -36,6 +35,8 @@ from planners.simulator.simulate import simulate
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
 CLOSE = 1e-9
+LEAST_S = 0.3
+"""With less time than this fused groups have hardly a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,7 @@ class FusedParts:
     def _plan(self, part: Graph, clock: Clock) -> Plan:
         options: dict[str, Any] = {
             "objective": OBJECTIVE[self.objective],
-            "time_limit": max(clock.whole_limit_s, GRACE_S),
+            "time_limit": max(clock.left_s, LEAST_S),
         }
         if wished := of_part(self.wishes, part):
             options |= {"objective": "traffic", "wishes": wished}

@@ -81,8 +81,8 @@ class LocalSearch:
         self.marks = best.made.blocks.marks
         self.ways = list(self._ways())
         self.exchanges = self._exchanges()
-        self.part_work = FIRST_WORK[builder.objective] // 2
-        """For the parts that an exchange makes anew: most of them are worse."""
+        self.part_work = FIRST_WORK // 32
+        """For parts that an exchange makes anew: most of them are worse than what was there."""
         self.position = 0
         """Of the exchange that is tried next."""
         self.improved = False

@@ -10,9 +10,9 @@ from planners.core.progress import Clock
 
 Part = TypeVar("Part")
 
-FIRST_WORK = {"latency": 256, "energy": 1024, "traffic": 1024}
-"""By what is asked, the looks at the clock in which fused groups of most parts have a plan: the
-work of a strategy in the first round. The search for seconds does more between two looks."""
+FIRST_WORK = 4096
+"""Looks at the clock of a strategy in the first round: fused groups of most networks have a good
+plan by then."""
 
 
 @dataclass(frozen=True, slots=True)

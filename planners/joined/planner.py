@@ -196,8 +196,8 @@ def plan(
 
 def _best(search: JoinedSearch) -> Judged | None:
     """The best of the joined programs that the strategies find."""
-    judge, first_work = search.judge(search.builder), FIRST_WORK[search.objective.name]
-    portfolio = Portfolio(STRATEGIES, judge.worth, judge.value_is_better, first_work)
+    judge = search.judge(search.builder)
+    portfolio = Portfolio(STRATEGIES, judge.worth, judge.value_is_better, FIRST_WORK)
     best = portfolio.solve(search, search.builder.clock).best
     if best is not None and search.local is not None and search.local.best is best:
         return search.local.explained()

@@ -15,7 +15,7 @@ def first_program(builder: JoinedBuilder) -> JoinedProgram:
     """The program of the stretches that are tried first."""
     blocks = builder.blocks(builder.slice_bytes(SLICES[0]))
     best = builder.best_stretches(blocks)
-    clock = builder.clock.work(FIRST_WORK[builder.objective])
+    clock = builder.clock.work(FIRST_WORK)
     stretches = next(builder.spills.in_order(blocks, best, clock))
     base = builder.unstreamed(blocks, stretches, clock)
     assert base is not None

@@ -339,7 +339,7 @@ def test_parts_of_a_network_without_products_have_a_share(
 
     monkeypatch.setattr(FusedParts, "_plan_part", noted)
     sp.plan(graph, "joined", least_of(graph), time_limit=2, **ALONE)
-    assert min(works) > FIRST_WORK["latency"] / 5
+    assert min(works) > FIRST_WORK / 5
 
 
 def test_where_no_block_runs_in_the_pool_all_of_it_runs_in_fused_groups(by_traffic: None) -> None:
