@@ -1,15 +1,10 @@
 """`planner="auto"`: every form worth asking is asked, and the best plan for one objective returned.
 
-The whole method, in the order in which it decides:
+`METHOD` is the map: what is decided, how, and where. The strategies are planners with options, a
+table in `forms`.
 
-1. `forms` are the planners with options that serve the objective, quick ones first; those that
-   cannot have weights as they are asked are named with the reason, and not asked.
-2. `planners.core.objective` says what a plan is worth, and at best by the floor of the problem and
-   the bytes that it moves; `bounds`, what the plans of a form are worth at best.
-3. `race` says who is next and for how long, in rounds; more time goes where something can be won.
-4. `lanes` is where forms are asked: here, one after the other, or `side_by_side` in processes
-   (`worker`), as many as there are cores; `attempts` asks one, and times its program.
-5. `verdict` says what the best plan won against, and of what the proof is.
+What is proven: a plan is `optimal` only where no plan of the problem is better by the objective.
+Where all forms ended by themselves, no clock decided which plan is returned.
 """
 
 from __future__ import annotations
@@ -21,13 +16,14 @@ from planners.auto.executors import BestPlan, Ended, Here, Lanes
 from planners.auto.forms import Form, forms
 from planners.auto.options import AutoOptions
 from planners.auto.runs import FormProblem, Task
-from planners.auto.scheduler import Race
+from planners.auto.scheduler import LEAST_S, Race
 from planners.auto.side_by_side import FormWorker, SideBySide, end, started
 from planners.auto.verdict import Apart, none_of, with_verdict
 from planners.core.bounds.floors import ProblemFloors
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.machine import Machine
+from planners.core.method import Decision
 from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.processes import processes
@@ -35,24 +31,49 @@ from planners.core.progress import Clock, Progress, ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 
-LEAST_S = 0.5
-"""Where no more time is left the others are asked all the same, for so long."""
+ROOM = "planners.auto."
+METHOD = (
+    Decision(
+        "which planners are asked, with which options",
+        "those that serve the objective; who cannot have weights as asked is named and left out",
+        (ROOM + "forms",),
+    ),
+    Decision(
+        "what a plan is worth, and at best",
+        "the objective; the floor of the problem, and what the plan of a form proves",
+        ("planners.core.objective", ROOM + "runs"),
+    ),
+    Decision(
+        "who is asked next, and for how long",
+        "rounds of doubled time, for those that can still win",
+        (ROOM + "scheduler",),
+        "that no form could have more, where all ended by themselves",
+    ),
+    Decision(
+        "where forms are asked, and who is given up",
+        "side by side in processes, one a core; here, where these are not worth their start",
+        (ROOM + "executors", ROOM + "side_by_side", ROOM + "worker", ROOM + "planner"),
+    ),
+    Decision(
+        "what the best plan won against",
+        "the outcomes of all forms",
+        (ROOM + "verdict",),
+        "where it reaches the floor of the problem, or its own planner's proof is of the objective",
+    ),
+)
+"""What is decided, in this order."""
 WORTH_S = 3.0
 """With less time than this, processes are not worth their start."""
 POLL_S = 0.1
-GRACE_S, GRACE = 0.5, 0.05
-"""How long those that are asked to end may take: seconds, and a share of the limit, the less."""
-FIRST_GRACE_S = 5.0
-"""The same where there is no plan yet."""
+"""Between two looks at what runs: as long as a stop may take to be seen."""
+GRACE_S, FIRST_GRACE_S = 0.5, 5.0
+"""How long those that are asked to end may take to write what they have; and the same where there
+is no plan yet."""
 RESERVE = 1.3
 """What is left for the check of the best plan: times what its timing took."""
-LATE = 1.5
-"""Times its limit: the next round does not wait for who takes longer."""
-OVER, HOG = 3.0, 0.25
-"""Times its own limit and a share of the whole one: who takes longer than both is given up, where
-others wait and all who run are such."""
-REST_S = 3.0
-"""Between two that are given up: another process takes its place meanwhile."""
+LATE, HOG = 2.0, 0.25
+"""Times its limit: the next round does not wait for who takes longer. Who takes longer than that
+and this share of the whole time is given up, where others wait and all who run are late."""
 
 
 def plan(
@@ -156,11 +177,9 @@ class Referee:
 
     def __init__(self, race: Race, clock: Clock, limit_s: float) -> None:
         self.race, self.clock, self.limit_s = race, clock, limit_s
-        self._grace_s = min(GRACE_S, GRACE * limit_s)
         self._stages: dict[int, str] = {}
         self._begun: dict[int, float] = {}
         self._over_since: float | None = None
-        self._rest_s = 0.0
 
     @property
     def left_s(self) -> float:
@@ -213,21 +232,19 @@ class Referee:
         """When a task must be over; never while there is no plan."""
         if self.race.best is None:
             return None
-        return max(0.0, min(self.left_s + self._grace_s, self._most_s(task)))
+        return max(0.0, min(self.left_s + GRACE_S, self._most_s(task)))
 
     def _most_s(self, task: Task) -> float:
-        return max(OVER * task.limit_s, HOG * self.limit_s)
+        return max(LATE * task.limit_s, HOG * self.limit_s)
 
     def _hog(self, lanes: Lanes) -> int | None:
         """Who has had more than it may, where none but such run and others wait; one at a time."""
-        now, race = self.clock.elapsed_s, self.race
-        if race.best is None or now < self._rest_s or lanes.free():
+        race = self.race
+        if race.best is None or lanes.free():
             return None
         if set(self._late(_late_s)) != race.running.keys() or not race.others(self.left_s):
             return None
-        late = self._late(self._most_s)
-        self._rest_s = now + REST_S * bool(late)
-        return max(late, default=None)
+        return max(self._late(self._most_s), default=None)
 
     def _late(self, most_s: Callable[[Task], float]) -> list[int]:
         """Those that have run for longer than so many seconds."""
@@ -250,7 +267,7 @@ class Referee:
         now = self.clock.elapsed_s
         if self._over_since is None:
             self._over_since = now
-        grace_s = self._grace_s if self.race.best else FIRST_GRACE_S
+        grace_s = GRACE_S if self.race.best else FIRST_GRACE_S
         return now - self._over_since > grace_s
 
     def _report(self) -> None:

@@ -30,9 +30,9 @@ less than all: as a bound it says nothing."""
 FIRST_WORK = 64
 """Looks at the clock that a strategy has in the first round: some tenths of a second."""
 
-FINISHED = "it finished"
+FINISHED = "it ended by itself"
 HOPELESS = "it cannot be better than the best found"
-PROVEN = "no solution of the problem is better than the best found"
+PROVEN = "no plan of the problem is better than the best found"
 TIME_OVER = "the time was over"
 
 
@@ -86,7 +86,7 @@ class StrategyRecord(Generic[Solution]):
 
     @property
     def words(self) -> str:
-        """One line: `exact: 3 rounds, 448 looks, 1.25 s: it finished`."""
+        """One line: `exact: 3 rounds, 448 looks, 1.25 s: it ended by itself`."""
         if not self.rounds:
             return f"{self.name}: not asked: {self.ended}"
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"

@@ -43,12 +43,15 @@ class TimeOver(Exception):
 class WithinClock:
     """A callback that has the clock of a planner be a part of another one.
 
-    What that planner does counts as work there too. It reports nothing.
+    What that planner does counts as work there too. Its stages are reported there where it `tells`.
     """
 
     clock: Clock
+    tells: bool = False
 
     def __call__(self, moment: Progress) -> bool:
+        if self.tells:
+            self.clock.report(moment.stage)
         return self.clock.left_s > 0
 
 
@@ -75,7 +78,7 @@ class Clock:
             self._callback, self._whole = None, callback.clock
         self._most_looks: float | None = None
         self._looks = 0
-        self._tells_stages = False
+        self._tells_stages = isinstance(callback, WithinClock) and callback.tells
         self._tells_plans = self._tells_bounds = False
 
     def share(self, share: float, *, bounds: bool = True) -> Clock:

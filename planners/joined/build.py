@@ -18,7 +18,7 @@ from planners.core.loops import is_longer
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
-from planners.core.program_size import GRACE_S, MOST_WRITTEN
+from planners.core.program_size import MOST_WRITTEN
 from planners.core.progress import Clock, now
 from planners.joined.concatenate import consecutive
 from planners.joined.fused import FusedParts
@@ -225,8 +225,8 @@ class JoinedBuilder:
         return self.tried.get(self._stream_key(base, slice_bytes), "")
 
     def may_judge(self, program: Program, found: tuple[Stretch, ...] = ()) -> bool:
-        """Whether there is time to judge a program of stretches; without any so far, a little more,
-        and for fused groups alone always."""
+        """Whether there is time to judge a program of stretches; for a first one of fused groups
+        alone always."""
         if len(found) == 1 and found[0].fused and not self.has_program:
             return True
         return self._allows(max(writing_s(program), self.last_s))
@@ -245,7 +245,9 @@ class JoinedBuilder:
         return self._allows(EACH_S * instructions)
 
     def _allows(self, seconds: float) -> bool:
-        return self.clock.allows(seconds - (0.0 if self.has_program else GRACE_S))
+        """Whether there is time for something; for a first program there is as much as the limit,
+        whatever is left of it."""
+        return self.clock.allows(seconds - (0.0 if self.has_program else self.clock.whole_limit_s))
 
     def _stream_key(self, base: UnstreamedProgram, slice_bytes: int) -> tuple[object, ...]:
         return base.key, slice_bytes if base.stream is not None else 0

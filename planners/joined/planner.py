@@ -1,27 +1,9 @@
 """The four methods in one plan: what runs in a pool, what as fused groups, how parameters stream.
 
-The whole method, in the order in which it decides:
+`METHOD` is the map: what is decided, how, and where. `STRATEGIES` are the ways to make a program, in
+the order in which they are asked, in rounds of doubled work (`planners.core.portfolio`).
 
-1. `pool`: blocks of operators between tensors that are alone on chip run in one circular pool of
-   the budget's size, outputs over dying inputs (vMCU): whole, by rows, or several operators
-   together by rows, whichever is quickest and leaves room for the parameters read meanwhile.
-2. `stretches`: a block that does not fit so runs as fused groups between host and host (Optimus);
-   which block runs how is a shortest path. `part` makes a stretch a network of its own, `fused`
-   plans it, and has operators run again (`again`) where that is better than to spill what they
-   make, or alone and box by box where no group of theirs fits (`boxes`); `consecutive` makes one
-   program of those of all stretches.
-   In blocks that need less at once in another order than the model's both are tried (`orders`).
-3. `streamed`: the pool's parameters come layer by layer (Demand Layering), in slices of output
-   channels (`slices`) where they are large, each to bytes that are free early, and as early as the
-   transfers before it allow. Several sizes of slices are tried (`build`).
-4. `local_search`: blocks of the best of these run another way, one after the other, as long as the
-   plan gets better by the scoreboard (`judge`); what the next best would have cost is in the plan.
-5. With `others`, the four planners are asked for the rest of the time; the best plan is returned,
-   of these and of those that it was given to `begin` with.
-6. On a machine with slower memories on chip, what comes several times or can come ahead of its time
-   goes there (`behind`).
-
-What it claims: bytes are bounded by the compulsory ones, seconds and joules by the floor of the
+What is proven: bytes are bounded by the compulsory ones, seconds and joules by the floor of the
 problem (`planners.core.bounds.floors`) and by loads that come late
 (`planners.core.bounds.late_loads`), whatever the method. Between these and the plan nothing is
 proven.
@@ -40,6 +22,7 @@ from planners.core.details import BestOfForms
 from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError, refusal
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
+from planners.core.method import Decision
 from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.portfolio import Portfolio, Strategy
@@ -70,6 +53,55 @@ from planners.joined.warm_start import OtherPlan, begun
 from planners.joined.wishes import KNOWN, unmet
 from planners.simulator.simulate import simulate
 
+ROOM = "planners.joined."
+METHOD = (
+    Decision(
+        "which blocks run in one circular pool, outputs over dying inputs (vMCU)",
+        "all splits of a block by rows, with room for the parameters read meanwhile",
+        (ROOM + "pool",),
+    ),
+    Decision(
+        "which blocks run in the pool, as fused groups, or as whole tensors with spills",
+        "a shortest path by estimates; of small networks every sequence",
+        (ROOM + "segments",),
+    ),
+    Decision(
+        "which operators are a fused group (Optimus), and which run again or box by box",
+        "fusion, for each part of the network that is not isomorphic to another",
+        (ROOM + "fused", ROOM + "recompute", ROOM + "tiled_operator", ROOM + "isomorphic"),
+    ),
+    Decision("which whole tensors are spilled", "COSMA, for each part", (ROOM + "spilled",)),
+    Decision("the order within blocks", "the least peak", (ROOM + "subgraph",)),
+    Decision(
+        "when and where parameters of the pool come (Demand Layering)",
+        "layer by layer, in slices, to bytes that are free early",
+        (ROOM + "streamed", ROOM + "free_intervals"),
+    ),
+    Decision(
+        "which of these programs is best",
+        "each is written, replayed and timed",
+        (ROOM + "build", ROOM + "concatenate", ROOM + "evaluator"),
+        "where it reaches the floor of the problem",
+    ),
+    Decision(
+        "which blocks run another way after all",
+        "exchanges, as long as the plan gets better by the scoreboard",
+        (ROOM + "local_search",),
+        "that no single exchange is better, where it ended by itself",
+    ),
+    Decision(
+        "what slower memories on chip are for",
+        "what comes several times, or can come ahead of its time",
+        (ROOM + "slow_memory.planner",),
+    ),
+    Decision(
+        "whether the plan of another planner, or one given, is better",
+        "the objective's value",
+        (ROOM + "warm_start", ROOM + "planner"),
+        "that it is no worse than these",
+    ),
+)
+"""What is decided, in this order."""
 SLICED = (
     "blocks in the pool, else as fused groups or with spills: smaller slices of parameters leave "
     "more room in the pool, and cut operators more finely"
