@@ -31,7 +31,7 @@ from planners.core.progress import Clock, Progress, ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 
-ROOM = "planners.auto."
+ROOM, CORE = "planners.auto.", "planners.core."
 METHOD = (
     Decision(
         "which planners are asked, with which options",
@@ -41,7 +41,7 @@ METHOD = (
     Decision(
         "what a plan is worth, and at best",
         "the objective; the floor of the problem, and what the plan of a form proves",
-        ("planners.core.objective", ROOM + "runs"),
+        (CORE + "objective", ROOM + "runs"),
     ),
     Decision(
         "who is asked next, and for how long",

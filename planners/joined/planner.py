@@ -1,6 +1,6 @@
 """The four methods in one plan: what runs in a pool, what as fused groups, how parameters stream.
 
-`METHOD` is the map: what is decided, how, and where. `STRATEGIES` are the ways to make a program, in
+`METHOD` is the map: what is decided, how, and where. `STRATEGIES` are ways to make a program, in
 the order in which they are asked, in rounds of doubled work (`planners.core.portfolio`).
 
 What is proven: bytes are bounded by the compulsory ones, seconds and joules by the floor of the

@@ -64,7 +64,7 @@ class JoinedSearch:
         return Outcome(best, bound=(0, self.objective.floor), finished=finished)
 
 
-class Turn:
+class StrategyTurn:
     """A turn of a strategy: programs made and judged until its clock has expired."""
 
     def __init__(
@@ -151,7 +151,7 @@ def in_slices(
     """Blocks in the pool, its parameters in slices of the budget over `share`."""
 
     def run(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outcome[Judged]:
-        turn = Turn(search, search.builder, best, clock)
+        turn = StrategyTurn(search, search.builder, best, clock)
         turn.try_slices(share)
         if turn.best is None:
             turn.try_fused_alone()
@@ -164,7 +164,7 @@ def fused_alone(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outc
     """All of the network as fused groups."""
     if best is None:
         return search.outcome(None, finished=False)  # It was tried in the place of slices.
-    turn = Turn(search, search.builder, best, clock)
+    turn = StrategyTurn(search, search.builder, best, clock)
     turn.try_fused_alone()
     return search.outcome(turn.best)
 
@@ -172,7 +172,7 @@ def fused_alone(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outc
 def every_sequence(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outcome[Judged]:
     """Of a small network every sequence of ways, of fused groups and of whole tensors."""
     builder = search.builder
-    turn = Turn(search, builder, best, clock)
+    turn = StrategyTurn(search, builder, best, clock)
     for share in SLICES:
         size = builder.slice_bytes(share)
         blocks = builder.blocks(size, clock=clock.share(0.5))
@@ -189,7 +189,7 @@ def another_order(search: JoinedSearch, best: Judged | None, clock: Clock) -> Ou
         search.in_other_order = search.builder.in_other_order(clock.share(0.5))
     if search.in_other_order is None:
         return search.outcome(best)
-    turn = Turn(search, search.in_other_order, best, clock)
+    turn = StrategyTurn(search, search.in_other_order, best, clock)
     for share in SLICES:
         if not turn.over:
             turn.try_slices(share)
