@@ -41,7 +41,7 @@ from planners.joined.evaluator import Judge
 from planners.joined.fused import FusedParts
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks
-from planners.joined.segments import Spilled, Stretch, joined_steps
+from planners.joined.segments import Segment, Spilled, joined_steps
 from planners.joined.strategies import SLICES
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.overlap.search.chain import ChainWay, splits
@@ -69,7 +69,7 @@ def ways(blocks: RoomyBlocks) -> Iterator[ChainWay]:
             yield way
 
 
-def sequences(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> Iterator[tuple[Stretch, ...]]:
+def sequences(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> Iterator[tuple[Segment, ...]]:
     """All ways to run the network: of consecutive blocks, each in the pool, as fused groups, or as
     whole tensors with spills."""
     marks = blocks.marks
@@ -77,7 +77,7 @@ def sequences(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> Iterator[tuple
     for way in ways(blocks):
         by_first.setdefault(way.first, []).append(way)
 
-    def onwards(at: int) -> Iterator[tuple[Stretch, ...]]:
+    def onwards(at: int) -> Iterator[tuple[Segment, ...]]:
         if at == marks[-1]:
             yield ()
             return
@@ -124,7 +124,7 @@ def enumerated(
     for builder, share in product(builders, SLICES):
         judge, size = Judge(builder, aim, options), max(1, budget // share)
         blocks = builder.blocks(size)
-        for number, found in zip(count(), sequences(blocks, builder.spilled.hows), strict=False):
+        for number, found in zip(count(), sequences(blocks, builder.spilled.methods), strict=False):
             if number >= MOST_SEQUENCES or clock.expired():
                 return None
             base = builder.unstreamed(blocks, found, clock)
@@ -145,11 +145,11 @@ def streamed(
     machine: sp.Machine,
     base: Program,
     budget: int,
-    found: tuple[Stretch, ...],
+    found: tuple[Segment, ...],
     size: int,
 ) -> Iterator[Program]:
     """The program with the pool's parameters in slices of a size, and of half of it."""
-    if all(stretch.fused for stretch in found):
+    if all(segment.fused for segment in found):
         yield base
         return
     stream = ParameterStream(graph, machine, base, budget)

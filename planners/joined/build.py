@@ -1,4 +1,4 @@
-"""How a joined program is made of stretches, on what all programs of a problem have in common.
+"""How a joined program is made of segments, on what all programs of a problem have in common.
 
 A program is made in two stages. Blocks run in the pool or as fused groups (`segments`), the pool's
 parameters read in place; then these are streamed into the bytes that are free (`streamed`). How
@@ -24,7 +24,7 @@ from planners.joined.concatenate import consecutive
 from planners.joined.fused import FusedParts
 from planners.joined.in_place import read_in_place
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
-from planners.joined.segments import EACH_S, MOST_OPERATORS, Stretch, stretches, writing_s
+from planners.joined.segments import EACH_S, MOST_OPERATORS, Segment, best_segments, writing_s
 from planners.joined.spilled import SpilledParts, SpilledWays
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.subgraph import part_of, reordered
@@ -41,21 +41,21 @@ MOST_SLICES = 2000
 
 @dataclass(frozen=True, slots=True)
 class JoinedProgram:
-    """A program and how it was made: its stretches, the slices in bytes (0: read in place)."""
+    """A program and how it was made: its segments, the slices in bytes (0: read in place)."""
 
     program: Program
-    stretches: tuple[Stretch, ...]
+    segments: tuple[Segment, ...]
     slice_bytes: int
     blocks: RoomyBlocks
 
 
 @dataclass(frozen=True, slots=True)
 class UnstreamedProgram:
-    """A program of stretches whose parameters are read in place until they are streamed; `key` is
+    """A program of segments whose parameters are read in place until they are streamed; `key` is
     what it follows from. `stream` brings them on chip, where they are to come there."""
 
     program: Program
-    stretches: tuple[Stretch, ...]
+    segments: tuple[Segment, ...]
     blocks: RoomyBlocks
     key: tuple[object, ...]
     stream: ParameterStream | None
@@ -102,7 +102,7 @@ class JoinedBuilder:
 
     @cached_property
     def spills(self) -> SpilledWays:
-        """What of stretches runs with spills."""
+        """What of segments runs with spills."""
         return SpilledWays(self.spilled)
 
     @property
@@ -137,7 +137,7 @@ class JoinedBuilder:
         other.fused = self.fused  # Of the same operators, whatever their order.
         return other
 
-    # ---- blocks and stretches --------------------------------------------------------------------
+    # ---- blocks and segments --------------------------------------------------------------------
 
     def slice_bytes(self, share: int) -> int:
         """The slices of parameters that are the budget over `share`; 0 where none stream."""
@@ -160,19 +160,19 @@ class JoinedBuilder:
             marks=self.marks,
         )
 
-    def best_stretches(self, blocks: RoomyBlocks) -> tuple[Stretch, ...]:
-        """The stretches of pool and fused groups that are best by their estimates."""
+    def best_segments(self, blocks: RoomyBlocks) -> tuple[Segment, ...]:
+        """The segments of pool and fused groups that are best by their estimates."""
         by_bytes = self.objective == "traffic"
-        return tuple(stretches(blocks, list(blocks.ways()), by_bytes=by_bytes))
+        return tuple(best_segments(blocks, list(blocks.ways()), by_bytes=by_bytes))
 
-    def all_fused(self, found: tuple[Stretch, ...]) -> tuple[Stretch, ...]:
-        """All of the network as fused groups in the place of stretches."""
+    def all_fused(self, found: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        """All of the network as fused groups in the place of segments."""
         blocks, unfit = sum(s.blocks for s in found), sum(s.unfit for s in found)
-        return (Stretch(*self.whole, blocks=blocks, unfit=unfit),)
+        return (Segment(*self.whole, blocks=blocks, unfit=unfit),)
 
-    def is_mostly_fused(self, found: tuple[Stretch, ...]) -> bool:
+    def is_mostly_fused(self, found: tuple[Segment, ...]) -> bool:
         """Whether fused groups do more than half of the work, or bytes count: what crosses between
-        stretches may then cost more than the pool saves."""
+        segments may then cost more than the pool saves."""
         fused = [p for each in found if each.fused for p in range(each.first, each.stop)]
         every = range(len(self.graph.operators))
         return self.objective != "latency" or 2 * _share_of_work(self.graph, fused, every) > 1
@@ -180,9 +180,9 @@ class JoinedBuilder:
     # ---- programs --------------------------------------------------------------------------------
 
     def unstreamed(
-        self, blocks: RoomyBlocks, found: tuple[Stretch, ...], clock: Clock
+        self, blocks: RoomyBlocks, found: tuple[Segment, ...], clock: Clock
     ) -> UnstreamedProgram | None:
-        """The program of stretches before its parameters are streamed; None where a part of it has
+        """The program of segments before its parameters are streamed; None where a part of it has
         none, where it is too long, or where there is no time to write it."""
         if not self._find_parts(blocks, found, clock) or not self._may_write(blocks, found):
             return None
@@ -190,7 +190,7 @@ class JoinedBuilder:
         if is_longer(program, MOST_WRITTEN) or not self.may_judge(program, found):
             return None
         stream = None
-        if not self.in_place and not all(stretch.fused for stretch in found):
+        if not self.in_place and not all(segment.fused for segment in found):
             stream = ParameterStream(self.graph, self.machine, program, self.budget_bytes)
         return UnstreamedProgram(program, found, blocks, self._key(blocks, found), stream)
 
@@ -205,7 +205,7 @@ class JoinedBuilder:
         """The program with parameters in slices of a size; None where it was made before, or where
         some find no room (`no_room_for`)."""
         key = self._stream_key(base, slice_bytes)
-        if key in self.tried or not self.may_judge(base.program, base.stretches):
+        if key in self.tried or not self.may_judge(base.program, base.segments):
             return None
         program, self.tried[key], self.begun_s = base.program, "", now()
         if self.in_place:
@@ -218,14 +218,14 @@ class JoinedBuilder:
                 return None
         self.has_program = True
         # Transfers name their engines, so that it is judged as it is returned.
-        return JoinedProgram(by_directions(program), base.stretches, slice_bytes, base.blocks)
+        return JoinedProgram(by_directions(program), base.segments, slice_bytes, base.blocks)
 
     def no_room_for(self, base: UnstreamedProgram, slice_bytes: int) -> str:
         """The operator whose parameters found no room, where one did not."""
         return self.tried.get(self._stream_key(base, slice_bytes), "")
 
-    def may_judge(self, program: Program, found: tuple[Stretch, ...] = ()) -> bool:
-        """Whether there is time to judge a program of stretches; for a first one of fused groups
+    def may_judge(self, program: Program, found: tuple[Segment, ...] = ()) -> bool:
+        """Whether there is time to judge a program of segments; for a first one of fused groups
         alone always."""
         if len(found) == 1 and found[0].fused and not self.has_program:
             return True
@@ -235,13 +235,13 @@ class JoinedBuilder:
         """Take note of how long the last program took: the next may take as long."""
         self.last_s = now() - self.begun_s
 
-    def _may_write(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> bool:
-        """The same of stretches whose parts are found and not all written."""
+    def _may_write(self, blocks: RoomyBlocks, found: tuple[Segment, ...]) -> bool:
+        """The same of segments whose parts are found and not all written."""
         instructions = 0.0
-        for stretch in found:
-            if stretch.ways:
-                part = part_of(self.graph, stretch.first, stretch.stop)
-                instructions += effort(part, blocks.layout(stretch.ways))
+        for segment in found:
+            if segment.ways:
+                part = part_of(self.graph, segment.first, segment.stop)
+                instructions += effort(part, blocks.layout(segment.ways))
         return self._allows(EACH_S * instructions)
 
     def _allows(self, seconds: float) -> bool:
@@ -252,52 +252,52 @@ class JoinedBuilder:
     def _stream_key(self, base: UnstreamedProgram, slice_bytes: int) -> tuple[object, ...]:
         return base.key, slice_bytes if base.stream is not None else 0
 
-    def _key(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> tuple[object, ...]:
-        """What a program follows from: its stretches, and the work that their parts had."""
+    def _key(self, blocks: RoomyBlocks, found: tuple[Segment, ...]) -> tuple[object, ...]:
+        """What a program follows from: its segments, and the work that their parts had."""
         return tuple(
             (each.first, each.stop, each.layout_key, self._work(blocks, each)) for each in found
         )
 
-    def _work(self, blocks: RoomyBlocks, stretch: Stretch) -> float:
-        if stretch.ways:
+    def _work(self, blocks: RoomyBlocks, segment: Segment) -> float:
+        if segment.ways:
             return 0
-        if stretch.spilled:
-            return self.spilled.work(blocks, stretch.first, stretch.stop, stretch.spilled)
-        return self.fused.work(stretch.first, stretch.stop)
+        if segment.spilled:
+            return self.spilled.work(blocks, segment.first, segment.stop, segment.spilled)
+        return self.fused.work(segment.first, segment.stop)
 
-    def _find_parts(self, blocks: RoomyBlocks, found: tuple[Stretch, ...], clock: Clock) -> bool:
+    def _find_parts(self, blocks: RoomyBlocks, found: tuple[Segment, ...], clock: Clock) -> bool:
         """Find what runs as fused groups or with spills; False where one of them has no plan."""
-        for stretch in found:
-            if stretch.spilled and self.spills.part(blocks, stretch, clock) is None:
+        for segment in found:
+            if segment.spilled and self.spills.part(blocks, segment, clock) is None:
                 return False
         unsearched = self.fused.unsearched(found, clock)
-        for stretch in found:
-            if stretch.fused:
+        for segment in found:
+            if segment.fused:
                 rest = {p for each in unsearched for p in range(each.first, each.stop)}
-                own = range(stretch.first, stretch.stop)
+                own = range(segment.first, segment.stop)
                 share = _share_of_work(self.graph, own, rest | {*own})
                 part = clock.share(share).part(PART_SHARE * share * self.clock.left_s)
-                if stretch in unsearched:
-                    unsearched.remove(stretch)
-                if self.fused.find(stretch.first, stretch.stop, part) is None:
+                if segment in unsearched:
+                    unsearched.remove(segment)
+                if self.fused.find(segment.first, segment.stop, part) is None:
                     return False
         return True
 
-    def _concatenated(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> Program:
-        """The program of stretches whose parts are found, the pool's parameters in place."""
-        programs = [self._part_program(blocks, stretch) for stretch in found]
+    def _concatenated(self, blocks: RoomyBlocks, found: tuple[Segment, ...]) -> Program:
+        """The program of segments whose parts are found, the pool's parameters in place."""
+        programs = [self._part_program(blocks, segment) for segment in found]
         if len(found) == 1 and found[0].fused:
             return programs[0]
         return consecutive(programs, self.machine, self.budget_bytes)
 
-    def _part_program(self, blocks: RoomyBlocks, stretch: Stretch) -> Program:
-        first, stop = stretch.first, stretch.stop
-        if stretch.ways:
+    def _part_program(self, blocks: RoomyBlocks, segment: Segment) -> Program:
+        first, stop = segment.first, segment.stop
+        if segment.ways:
             whole = (first, stop) == self.whole
             part = self.graph if whole else part_of(self.graph, first, stop)
-            return emitted(part, self.machine, blocks.layout(stretch.ways))
-        if stretch.spilled:
-            spilled = self.spilled.part(blocks, first, stop, stretch.spilled)
+            return emitted(part, self.machine, blocks.layout(segment.ways))
+        if segment.spilled:
+            spilled = self.spilled.part(blocks, first, stop, segment.spilled)
             assert spilled is not None
             return spilled.program
         fused = self.fused.part(first, stop)

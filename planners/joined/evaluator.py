@@ -19,7 +19,7 @@ from planners.core.registry import COSMA, JOINED
 from planners.core.units import format_bytes
 from planners.joined.build import JoinedBuilder, JoinedProgram
 from planners.joined.options import JoinedOptions
-from planners.joined.segments import Stretch
+from planners.joined.segments import Segment
 from planners.simulator.account import account
 from planners.simulator.check import figures
 from planners.simulator.simulate import Trace, simulate
@@ -130,7 +130,7 @@ class Judge:
         floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
         proven = self.chosen.objective == "traffic"
         claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(inf), proven)
-        told = tuple(_told(graph, builder, stretch) for stretch in made.stretches)
+        told = tuple(_told(graph, builder, segment) for segment in made.segments)
         plan = Plan(
             planner=JOINED,
             graph=graph,
@@ -152,30 +152,30 @@ class Judge:
         return Judged(plan, trace, aim.value(plan, trace), made, tuple(lost))
 
 
-def _told(graph: Graph, builder: JoinedBuilder, stretch: Stretch) -> JoinedStretch:
-    """How a stretch runs, and why so."""
+def _told(graph: Graph, builder: JoinedBuilder, segment: Segment) -> JoinedStretch:
+    """How a segment runs, and why so."""
     ops = graph.operators
-    first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
-    if stretch.ways:
+    first, last = ops[segment.first].name, ops[segment.stop - 1].name
+    if segment.ways:
         why = "a way in the pool was found within the budget: its maps stay on chip"
-        own = slice(stretch.first, stretch.stop)
+        own = slice(segment.first, segment.stop)
         if ops[own] != builder.graph.operators[own]:
             why += "; operators run in an order that needs less at once than the model's"
         return JoinedStretch(first, last, POOL, why)
-    how = SPILLED if stretch.spilled else FUSED
-    blocks = f"{stretch.blocks} block{'s' if stretch.blocks != 1 else ''}"
-    if stretch.unfit == stretch.blocks:
+    how = SPILLED if segment.spilled else FUSED
+    blocks = f"{segment.blocks} block{'s' if segment.blocks != 1 else ''}"
+    if segment.unfit == segment.blocks:
         why = f"no way in the pool was found within the budget ({blocks})"
-    elif stretch.unfit:
+    elif segment.unfit:
         why = (
-            f"for {stretch.unfit} of {blocks} no way in the pool was found within the budget, and "
+            f"for {segment.unfit} of {blocks} no way in the pool was found within the budget, and "
             "what lies between would cross twice more"
         )
     else:
         why = f"better than what was tried in the pool ({blocks})"
-    if stretch.spilled:
+    if segment.spilled:
         return JoinedStretch(first, last, how, why)
-    part = builder.fused.part(stretch.first, stretch.stop)
+    part = builder.fused.part(segment.first, segment.stop)
     if part and part.again:
         why += f"; {_few(part.again)} run again, which moves less than to spill what they make"
     if part and part.boxed:

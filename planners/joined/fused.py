@@ -26,7 +26,7 @@ from planners.joined.concatenate import consecutive
 from planners.joined.isomorphic import PartLook, PartNames, look_of, renamed
 from planners.joined.part_search import PartSearch
 from planners.joined.recompute import ChainAgain, chains, of_originals, with_copies
-from planners.joined.segments import Stretch, writing_s
+from planners.joined.segments import Segment, writing_s
 from planners.joined.subgraph import part_of
 from planners.joined.tiled_operator import Grid, OperatorBoxes
 from planners.joined.wishes import of_part
@@ -101,12 +101,12 @@ class FusedParts:
             self.looks[first, stop] = look_of(part_of(self.graph, first, stop))
         return self.looks[first, stop]
 
-    def unsearched(self, stretches: Iterable[Stretch], clock: Clock) -> list[Stretch]:
-        """The stretches of fused groups that are to be searched: of isomorphic ones the first."""
-        found, looks = list[Stretch](), set[Hashable]()
-        for stretch in stretches:
-            key = stretch.first, stretch.stop
-            if not stretch.fused or self._is_enough(self.searches.get(key), clock):
+    def unsearched(self, segments: Iterable[Segment], clock: Clock) -> list[Segment]:
+        """The segments of fused groups that are to be searched: of isomorphic ones the first."""
+        found, looks = list[Segment](), set[Hashable]()
+        for segment in segments:
+            key = segment.first, segment.stop
+            if not segment.fused or self._is_enough(self.searches.get(key), clock):
                 continue
             if not self.wishes:
                 look = self.look(*key).key
@@ -114,7 +114,7 @@ class FusedParts:
                 if look in looks or (isomorphic and self._is_enough(isomorphic[1], clock)):
                     continue
                 looks.add(look)
-            found.append(stretch)
+            found.append(segment)
         return found
 
     def _is_enough(self, search: PartSearch[FusedPart] | None, clock: Clock) -> bool:

@@ -23,7 +23,7 @@ from planners.core.tables.table import COMPUTE
 from planners.joined.build import JoinedBuilder
 from planners.joined.evaluator import Judge, Judged
 from planners.joined.part_search import FIRST_WORK
-from planners.joined.segments import KEPT, SPILLED, How, Stretch, counted, joined_steps, looks_of
+from planners.joined.segments import KEPT, SPILLED, Method, Segment, counted, joined_steps, looks_of
 from planners.overlap.search.chain import ChainWay
 from planners.simulator.records.interval_columns import columns_of_intervals
 
@@ -45,32 +45,39 @@ class Exchange:
 
     first: int
     stop: int
-    way: How = None
+    way: Method = None
 
-    def made(self, found: Sequence[Stretch], marks: Sequence[int]) -> list[Stretch] | None:
-        """The stretches after it; None where they are the same, or have a way over its ends, or
+    def made(self, found: Sequence[Segment], marks: Sequence[int]) -> list[Segment] | None:
+        """The segments after it; None where they are the same, or have a way over its ends, or
         where whole tensors fit without spills."""
         steps = list(_steps(found, marks))
         inside = [step for step in steps if self.first <= step.first < self.stop]
         ends = inside and (inside[0].first, inside[-1].stop) == (self.first, self.stop)
-        hows = [step.way for step in inside]
-        if not ends or hows == [self.way] or (self.way in (SPILLED, KEPT) and None not in hows):
+        methods = [step.way for step in inside]
+        if (
+            not ends
+            or methods == [self.way]
+            or (self.way in (SPILLED, KEPT) and None not in methods)
+        ):
             return None
         before = [step for step in steps if step.stop <= self.first]
         after = [step for step in steps if step.first >= self.stop]
-        moved: tuple[Stretch, ...] = ()
+        moved: tuple[Segment, ...] = ()
         for step in reversed([*before, self, *after]):
             moved = joined_steps((step.first, step.stop, step.way), moved)
         return [*moved]
 
 
-def _steps(found: Sequence[Stretch], marks: Sequence[int]) -> Iterator[Exchange]:
-    """The ways of stretches, and their blocks that run as fused groups or with spills."""
-    for stretch in found:
-        if not stretch.ways:
-            ends, how = [m for m in marks if stretch.first <= m <= stretch.stop], stretch.hows[0]
-            yield from (Exchange(first, stop, how) for first, stop in pairwise(ends))
-        yield from (Exchange(way.first, way.stop, way) for way in stretch.ways)
+def _steps(found: Sequence[Segment], marks: Sequence[int]) -> Iterator[Exchange]:
+    """The ways of segments, and their blocks that run as fused groups or with spills."""
+    for segment in found:
+        if not segment.ways:
+            ends, method = (
+                [m for m in marks if segment.first <= m <= segment.stop],
+                segment.methods[0],
+            )
+            yield from (Exchange(first, stop, method) for first, stop in pairwise(ends))
+        yield from (Exchange(way.first, way.stop, way) for way in segment.ways)
 
 
 class LocalSearch:
@@ -112,12 +119,12 @@ class LocalSearch:
 
     def _better(self, exchange: Exchange, clock: Clock) -> bool:
         """Whether an exchange gives a better plan, which then is the best."""
-        found = exchange.made(self.best.made.stretches, self.marks)
+        found = exchange.made(self.best.made.segments, self.marks)
         if found is None or self._hopeless(exchange):
             return False
-        stretches = tuple(counted(stretch, self.marks, self.ways) for stretch in found)
+        segments = tuple(counted(segment, self.marks, self.ways) for segment in found)
         blocks, slice_bytes = self.best.made.blocks, self.best.made.slice_bytes
-        base = self.builder.unstreamed(blocks, stretches, clock.work(self.part_work))
+        base = self.builder.unstreamed(blocks, segments, clock.work(self.part_work))
         program = None if base is None else self.builder.streamed(base, slice_bytes)
         if program is None:
             return False
@@ -144,7 +151,7 @@ class LocalSearch:
             or self.judge.chosen.objective != "latency"
         ):
             return False
-        steps = _steps(best.made.stretches, self.marks)
+        steps = _steps(best.made.segments, self.marks)
         ways = [step.way for step in steps if exchange.first <= step.first < exchange.stop]
         pooled = [way for way in ways if isinstance(way, ChainWay)]
         before = sum(cost.seconds(run) for way in pooled for run in way.runs)
@@ -158,7 +165,7 @@ class LocalSearch:
         for part in PARTS:
             tight = self.builder.blocks(self.best.made.blocks.slice_bytes, part)
             for way in tight.ways():
-                key = (way.first, way.stop, Stretch(0, 0, (way,)).layout_key)
+                key = (way.first, way.stop, Segment(0, 0, (way,)).layout_key)
                 if key not in known:
                     known.add(key)
                     yield way
@@ -171,8 +178,8 @@ class LocalSearch:
             waits = _waits(self.best, self.builder.graph)
             exchanges.sort(key=lambda exchange: -sum(waits[exchange.first : exchange.stop]))
         others = [
-            Exchange(first, stop, how)
-            for how in (None, *self.builder.spilled.hows)
+            Exchange(first, stop, method)
+            for method in (None, *self.builder.spilled.methods)
             for first, stop in pairwise(self.marks)
         ]
         return [*map(self._wished, self.best.lost), *exchanges, *others]
@@ -183,17 +190,17 @@ class LocalSearch:
         for name in wish.names:
             users = [*graph.consumers.get(name, ()), graph.producer.get(name, -1)]
             places += [graph.index[name]] if name in graph.index else [p for p in users if p >= 0]
-        steps = list(_steps(self.best.made.stretches, self.marks))
+        steps = list(_steps(self.best.made.segments, self.marks))
         begin, end = min(places, default=0), max(places, default=self.marks[-1] - 1)
         first = max(step.first for step in steps if step.first <= begin)
         return Exchange(first, min(step.stop for step in steps if step.stop > end))
 
     def explained(self) -> Judged:
-        """The best plan; its stretches say what the next best way of a block of theirs costs."""
+        """The best plan; its segments say what the next best way of a block of theirs costs."""
         best, names = self.best, [op.name for op in self.builder.graph.operators]
         told = []
-        for stretch, said in zip(best.made.stretches, best.plan.details.stretches, strict=True):
-            inside = [c for c in self.costs if stretch.first <= c[1].first < stretch.stop]
+        for segment, said in zip(best.made.segments, best.plan.details.stretches, strict=True):
+            inside = [c for c in self.costs if segment.first <= c[1].first < segment.stop]
             told.append(_with_next(said, inside, names) if inside else said)
         details = replace(best.plan.details, stretches=tuple(told))
         return replace(best, plan=replace(best.plan, details=details))
@@ -202,13 +209,13 @@ class LocalSearch:
 def _with_next(
     said: JoinedStretch, costs: Sequence[tuple[float, Exchange]], names: Sequence[str]
 ) -> JoinedStretch:
-    """What is said of a stretch, with what other ways of its blocks cost."""
+    """What is said of a segment, with what other ways of its blocks cost."""
     cost, exchange = min(costs, key=lambda found: found[0])
     where = " to ".join(dict.fromkeys((names[exchange.first], names[exchange.stop - 1])))
-    how = _NEXT["pool" if isinstance(exchange.way, ChainWay) else exchange.way]
+    method = _NEXT["pool" if isinstance(exchange.way, ChainWay) else exchange.way]
     tried = f"{len(costs)} other ways" if len(costs) > 1 else "one other way"
     more = f"{cost:.2%} more" if cost > 0 else "as much"
-    why = f"{said.why}; of {tried} of a block the next best ({where}: {how}) costs {more}"
+    why = f"{said.why}; of {tried} of a block the next best ({where}: {method}) costs {more}"
     return replace(said, why=why)
 
 

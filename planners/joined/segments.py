@@ -24,7 +24,7 @@ from planners.overlap.search.chain import ChainWay, splits
 Spilled: TypeAlias = Literal["spilled", "kept"]
 SPILLED: Final = "spilled"
 KEPT: Final = "kept"
-How: TypeAlias = ChainWay | Spilled | None
+Method: TypeAlias = ChainWay | Spilled | None
 """How operators run: a way in the pool, whole tensors with spills (their parameters come for each
 operator, or those that several read are tensors that may be kept), or fused groups (None)."""
 SLOWER = 1.2
@@ -32,7 +32,7 @@ SLOWER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Segment:
     """Operators `[first, stop)` of the default order: ways in the pool; none for fused groups, or
     for whole tensors with spills where it is `spilled`.
 
@@ -51,7 +51,7 @@ class Stretch:
         return not self.ways and not self.spilled
 
     @property
-    def hows(self) -> tuple[How, ...]:
+    def methods(self) -> tuple[Method, ...]:
         """Its ways in the pool; or the one way in which all of it runs."""
         return self.ways or (self.spilled,)
 
@@ -59,7 +59,7 @@ class Stretch:
     def layout_key(self) -> tuple[object, ...]:
         """What its program in the pool follows from; or how else it runs."""
         if not self.ways:
-            return self.hows
+            return self.methods
         return tuple(
             (
                 tuple((run.form, run.operators, run.rows) for run in way.runs),
@@ -83,56 +83,56 @@ class _Path:
     span: tuple[int, int] = (0, 0)
 
 
-def stretches(
+def best_segments(
     blocks: RoomyBlocks, ways: Sequence[ChainWay], *, by_bytes: bool = False
-) -> list[Stretch]:
-    """The stretches of least estimated seconds, in order; `by_bytes`, of those of least bytes."""
+) -> list[Segment]:
+    """The segments of least estimated seconds, in order; `by_bytes`, of those of least bytes."""
     marks, by_stop = blocks.marks, dict[int, list[ChainWay]]()
     for way in ways:
         by_stop.setdefault(way.stop, []).append(way)
     # The best path to each mark that ends in the pool, and in fused groups.
     best = {(0, fused): _Path((0.0, 0.0), fused) for fused in (False, True)}
     for first, stop in pairwise(marks):
-        for how in (None, *by_stop.get(stop, ())):
-            span = (first if how is None else how.first), stop
+        for method in (None, *by_stop.get(stop, ())):
+            span = (first if method is None else method.first), stop
             reached = [best[span[0], fused] for fused in (False, True) if (span[0], fused) in best]
-            paths = [_after(path, blocks, span, how, by_bytes) for path in reached]
-            if (known := best.get((stop, how is None))) is not None:
+            paths = [_after(path, blocks, span, method, by_bytes) for path in reached]
+            if (known := best.get((stop, method is None))) is not None:
                 paths = [known, *paths]
             if paths:
-                best[stop, how is None] = min(paths, key=lambda path: path.cost)
+                best[stop, method is None] = min(paths, key=lambda path: path.cost)
     ends = [path for fused in (False, True) if (path := best.get((marks[-1], fused)))]
     found = _joined(min(ends, key=lambda path: path.cost))
-    return [counted(stretch, marks, ways) for stretch in found]
+    return [counted(segment, marks, ways) for segment in found]
 
 
 def _after(
-    path: _Path, blocks: RoomyBlocks, span: tuple[int, int], how: ChainWay | None, by_bytes: bool
+    path: _Path, blocks: RoomyBlocks, span: tuple[int, int], method: ChainWay | None, by_bytes: bool
 ) -> _Path:
     """A path with blocks more, in the pool or as fused groups."""
     crossing = _crossing_bytes(blocks.graph, span[0]) if span[0] else 0
     moved, seconds = path.cost
-    if how is None:
+    if method is None:
         moved += crossing  # What lies between groups may cross too.
         seconds += SLOWER * blocks.least_s(*span)
     else:
         moved += crossing if path.fused else 0
-        seconds += sum(map(blocks.cost.seconds, how.runs))
-    if path.fused != (how is None):
+        seconds += sum(map(blocks.cost.seconds, method.runs))
+    if path.fused != (method is None):
         seconds += crossing / blocks.machine.memory(blocks.machine.offchip).read_bytes_per_s
-    return _Path((moved if by_bytes else 0, seconds), how is None, path, how, span)
+    return _Path((moved if by_bytes else 0, seconds), method is None, path, method, span)
 
 
-def counted(stretch: Stretch, marks: Sequence[int], ways: Sequence[ChainWay]) -> Stretch:
+def counted(segment: Segment, marks: Sequence[int], ways: Sequence[ChainWay]) -> Segment:
     """With its blocks, and those of them that no way has."""
-    begun = [mark for mark in marks if stretch.first <= mark < stretch.stop]
+    begun = [mark for mark in marks if segment.first <= mark < segment.stop]
     unfit = [m for m in begun if not any(way.first <= m < way.stop for way in ways)]
-    return replace(stretch, blocks=len(begun), unfit=len(unfit))
+    return replace(segment, blocks=len(begun), unfit=len(unfit))
 
 
-def _joined(path: _Path) -> list[Stretch]:
-    """The stretches along a path."""
-    found: tuple[Stretch, ...] = ()
+def _joined(path: _Path) -> list[Segment]:
+    """The segments along a path."""
+    found: tuple[Segment, ...] = ()
     at: _Path | None = path
     while at is not None and at.before is not None:
         found = joined_steps((*at.span, at.way), found)
@@ -140,30 +140,30 @@ def _joined(path: _Path) -> list[Stretch]:
     return [*found]
 
 
-def without_way(found: Sequence[Stretch], position: int) -> tuple[Stretch, ...]:
-    """The stretches with fused groups for the way in the pool that runs an operator, or for the
-    stretch with spills that does."""
-    steps: list[tuple[int, int, How]] = []
-    for stretch in found:
-        if not stretch.ways:
-            inside = stretch.first <= position < stretch.stop
-            steps.append((stretch.first, stretch.stop, None if inside else stretch.spilled))
-        for way in stretch.ways:
+def without_way(found: Sequence[Segment], position: int) -> tuple[Segment, ...]:
+    """The segments with fused groups for the way in the pool that runs an operator, or for the
+    segment with spills that does."""
+    steps: list[tuple[int, int, Method]] = []
+    for segment in found:
+        if not segment.ways:
+            inside = segment.first <= position < segment.stop
+            steps.append((segment.first, segment.stop, None if inside else segment.spilled))
+        for way in segment.ways:
             inside = way.first <= position < way.stop
             steps.append((way.first, way.stop, None if inside else way))
-    made: tuple[Stretch, ...] = ()
+    made: tuple[Segment, ...] = ()
     for step in reversed(steps):
         made = joined_steps(step, made)
     return made
 
 
-def joined_steps(step: tuple[int, int, How], after: tuple[Stretch, ...]) -> tuple[Stretch, ...]:
-    """How operators run, in front of stretches: consecutive ones of a kind are one."""
-    first, stop, how = step
-    if isinstance(how, ChainWay):
-        own = Stretch(first, stop, (how,))
+def joined_steps(step: tuple[int, int, Method], after: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """How operators run, in front of segments: consecutive ones of a kind are one."""
+    first, stop, method = step
+    if isinstance(method, ChainWay):
+        own = Segment(first, stop, (method,))
     else:
-        own = Stretch(first, stop, spilled=how)
+        own = Segment(first, stop, spilled=method)
     if after and (own.fused, own.spilled) == (after[0].fused, after[0].spilled):
         return (replace(own, stop=after[0].stop, ways=(*own.ways, *after[0].ways)), *after[1:])
     return (own, *after)
@@ -208,7 +208,7 @@ MOST_OPERATORS, MOST_SEQUENCES = 6, 4000
 """Of a network that is small; of larger ones, or with more ways, only the best estimate is made."""
 
 
-def every(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> list[tuple[Stretch, ...]]:
+def every(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> list[tuple[Segment, ...]]:
     """All sequences of ways, fused groups and whole tensors that are `spilled` in some way; none
     where they are too many."""
     if len(blocks.graph.operators) > MOST_OPERATORS:
@@ -241,16 +241,16 @@ def _sequences(
     spilled: Sequence[Spilled],
     spills: bool,
     at: int,
-) -> Iterator[tuple[Stretch, ...]]:
+) -> Iterator[tuple[Segment, ...]]:
     """All sequences from the mark of this number on; with `spills` wherever that may be."""
     marks = blocks.marks
     if at == len(marks) - 1:
         yield ()
         return
-    hows: list[How] = [None, *by_first.get(marks[at], ())]
+    methods: list[Method] = [None, *by_first.get(marks[at], ())]
     if spills or blocks.whole(marks[at], marks[at + 1]) is None:
-        hows.extend(spilled)
-    for way in hows:
+        methods.extend(spilled)
+    for way in methods:
         stop = way.stop if isinstance(way, ChainWay) else marks[at + 1]
         for rest in _sequences(blocks, by_first, spilled, spills, marks.index(stop)):
             yield joined_steps((marks[at], stop, way), rest)

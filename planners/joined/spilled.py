@@ -37,7 +37,7 @@ from planners.core.weights import COUNTED
 from planners.joined.isomorphic import PartLook, PartNames, look_of, renamed
 from planners.joined.part_search import PartSearch
 from planners.joined.pool import RoomyBlocks
-from planners.joined.segments import KEPT, SLOWER, SPILLED, Spilled, Stretch, counted, without_way
+from planners.joined.segments import KEPT, SLOWER, SPILLED, Segment, Spilled, counted, without_way
 from planners.joined.subgraph import part_of
 from planners.joined.wishes import of_part
 
@@ -69,45 +69,47 @@ class SpilledParts:
     by_look: dict[Hashable, tuple[PartLook, PartSearch[SpilledPart]]] = field(default_factory=dict)
     """By the look of a part, its rooms, and whether something is kept."""
     searches: dict[Hashable, PartSearch[SpilledPart]] = field(default_factory=dict)
-    """By the range of operators, their rooms, and how."""
+    """By the range of operators, their rooms, and the method."""
 
     @cached_property
-    def hows(self) -> tuple[Spilled, ...]:
+    def methods(self) -> tuple[Spilled, ...]:
         """The ways to try, the one that is most often better first."""
         if self.in_place or not _read_again(self.graph):
             return (SPILLED,)
         return (SPILLED, KEPT) if self.objective == "latency" else (KEPT, SPILLED)
 
     def find(
-        self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled, clock: Clock
+        self, blocks: RoomyBlocks, first: int, stop: int, method: Spilled, clock: Clock
     ) -> SpilledPart | None:
         """Operators `[first, stop)`; None where whole tensors do not fit. It is searched again
         where the clock has more work than the search before had."""
-        key = first, stop, self._rooms(blocks, first, stop), how
+        key = first, stop, self._rooms(blocks, first, stop), method
         search = self.searches.get(key)
         if search is None or not search.is_enough(clock):
             search = self.searches[key] = self._search(*key, clock)
         return search.result(clock)
 
-    def part(self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled) -> SpilledPart | None:
+    def part(
+        self, blocks: RoomyBlocks, first: int, stop: int, method: Spilled
+    ) -> SpilledPart | None:
         """Operators `[first, stop)`, as far as they were searched."""
-        search = self.searches.get((first, stop, self._rooms(blocks, first, stop), how))
+        search = self.searches.get((first, stop, self._rooms(blocks, first, stop), method))
         return None if search is None else search.part
 
-    def work(self, blocks: RoomyBlocks, first: int, stop: int, how: Spilled) -> float:
+    def work(self, blocks: RoomyBlocks, first: int, stop: int, method: Spilled) -> float:
         """The work that the search of a part had; none where it was not searched."""
-        search = self.searches.get((first, stop, self._rooms(blocks, first, stop), how))
+        search = self.searches.get((first, stop, self._rooms(blocks, first, stop), method))
         return 0 if search is None else search.work
 
     def _rooms(self, blocks: RoomyBlocks, first: int, stop: int) -> tuple[int, ...]:
         return tuple(blocks.room((position,), True) for position in range(first, stop))
 
     def _search(
-        self, first: int, stop: int, rooms: tuple[int, ...], how: Spilled, clock: Clock
+        self, first: int, stop: int, rooms: tuple[int, ...], method: Spilled, clock: Clock
     ) -> PartSearch[SpilledPart]:
         """The same, planned once for parts that are isomorphic."""
         part = part_of(self.graph, first, stop)
-        kept = _read_again(part) if how == KEPT else set()
+        kept = _read_again(part) if method == KEPT else set()
         look = look_of(part)
         # Wishes are about names: what keeps to them is found for each.
         key = (look.key, rooms, bool(kept), look.tensors if self.wishes else ())
@@ -213,82 +215,84 @@ def _home(graph: Graph, machine: Machine, name: str) -> Operand:
     return Operand(whole(graph.tensors[name]), region)
 
 
-# ---- Stretches with whole tensors and spills in the place of their fused groups: which, and when -
+# ---- Segments with whole tensors and spills in the place of their fused groups: which, and when -
 # Whole tensors take less time to plan than fused groups do, and are tried first where what they
 # move does not take much longer than fused groups would.
 
 
 @dataclass(frozen=True, slots=True)
 class SpilledWays:
-    """Ways to run stretches of one network with spills."""
+    """Ways to run segments of one network with spills."""
 
     parts: SpilledParts
 
-    def part(self, blocks: RoomyBlocks, stretch: Stretch, clock: Clock) -> SpilledPart | None:
-        """The part that a stretch with spills is; None where whole tensors do not fit."""
-        assert stretch.spilled
-        return self.parts.find(blocks, stretch.first, stretch.stop, stretch.spilled, clock)
+    def part(self, blocks: RoomyBlocks, segment: Segment, clock: Clock) -> SpilledPart | None:
+        """The part that a segment with spills is; None where whole tensors do not fit."""
+        assert segment.spilled
+        return self.parts.find(blocks, segment.first, segment.stop, segment.spilled, clock)
 
     def in_order(
-        self, blocks: RoomyBlocks, best: tuple[Stretch, ...], clock: Clock
-    ) -> Iterator[tuple[Stretch, ...]]:
-        """Stretches of pool and groups, and those with spills in the place of groups, in the order
+        self, blocks: RoomyBlocks, best: tuple[Segment, ...], clock: Clock
+    ) -> Iterator[tuple[Segment, ...]]:
+        """Segments of pool and groups, and those with spills in the place of groups, in the order
         in which they are to be tried."""
-        slow: list[tuple[Stretch, ...]] = []
-        for stretches in self._instead(blocks, best, clock):
-            if slow or any(self._crosses_long(blocks, stretch, clock) for stretch in stretches):
-                slow.append(stretches)
+        slow: list[tuple[Segment, ...]] = []
+        for segments in self._instead(blocks, best, clock):
+            if slow or any(self._crosses_long(blocks, segment, clock) for segment in segments):
+                slow.append(segments)
             else:
-                yield stretches
+                yield segments
         yield from (best, *slow)
 
-    def _crosses_long(self, blocks: RoomyBlocks, stretch: Stretch, clock: Clock) -> bool:
-        """Whether what a stretch with spills moves takes longer than fused groups would, about."""
-        part = self.part(blocks, stretch, clock) if stretch.spilled else None
+    def _crosses_long(self, blocks: RoomyBlocks, segment: Segment, clock: Clock) -> bool:
+        """Whether what a segment with spills moves takes longer than fused groups would, about."""
+        part = self.part(blocks, segment, clock) if segment.spilled else None
         if part is None or self.parts.objective == "traffic":
             return False
         machine = self.parts.machine
         rate = machine.memory(machine.offchip).read_bytes_per_s
-        return part.offchip_bytes / rate > SLOWER * blocks.least_s(stretch.first, stretch.stop)
+        return part.offchip_bytes / rate > SLOWER * blocks.least_s(segment.first, segment.stop)
 
     def _instead(
-        self, blocks: RoomyBlocks, stretches: tuple[Stretch, ...], clock: Clock
-    ) -> Iterator[tuple[Stretch, ...]]:
+        self, blocks: RoomyBlocks, segments: tuple[Segment, ...], clock: Clock
+    ) -> Iterator[tuple[Segment, ...]]:
         """The same with whole tensors and spills in the place of fused groups, where they fit; and
         all of the network so."""
-        count, unfit = sum(s.blocks for s in stretches), sum(s.unfit for s in stretches)
-        whole = Stretch(0, len(blocks.graph.operators), blocks=count, unfit=unfit)
-        for how in self.parts.hows:
-            spilled = tuple(self.where(blocks, stretch, how, clock) for stretch in stretches)
-            if spilled != stretches:
+        count, unfit = sum(s.blocks for s in segments), sum(s.unfit for s in segments)
+        whole = Segment(0, len(blocks.graph.operators), blocks=count, unfit=unfit)
+        for method in self.parts.methods:
+            spilled = tuple(self.where(blocks, segment, method, clock) for segment in segments)
+            if spilled != segments:
                 yield spilled
-            beside = len(stretches) > 1 and any(stretch.fused for stretch in stretches)
+            beside = len(segments) > 1 and any(segment.fused for segment in segments)
             # In the pool what several operators read comes for each of them.
-            several = how == KEPT and self.parts.objective != "latency" and spilled == stretches
+            several = method == KEPT and self.parts.objective != "latency" and spilled == segments
             if beside or several:
-                alone = self.where(blocks, whole, how, clock)
+                alone = self.where(blocks, whole, method, clock)
                 if alone.spilled:
                     yield (alone,)
 
-    def where(self, blocks: RoomyBlocks, stretch: Stretch, how: Spilled, clock: Clock) -> Stretch:
-        """A stretch of fused groups as whole tensors where these fit."""
-        if not stretch.fused or self.parts.clock.expired():
-            return stretch
-        other = replace(stretch, spilled=how)
-        return stretch if self.part(blocks, other, clock) is None else other
+    def where(
+        self, blocks: RoomyBlocks, segment: Segment, method: Spilled, clock: Clock
+    ) -> Segment:
+        """A segment of fused groups as whole tensors where these fit."""
+        if not segment.fused or self.parts.clock.expired():
+            return segment
+        other = replace(segment, spilled=method)
+        return segment if self.part(blocks, other, clock) is None else other
 
     def without_way(
-        self, blocks: RoomyBlocks, stretches: tuple[Stretch, ...], operator: str, clock: Clock
-    ) -> tuple[Stretch, ...]:
-        """The stretches where the way that has no room for an operator's parameters is none: as
+        self, blocks: RoomyBlocks, segments: tuple[Segment, ...], operator: str, clock: Clock
+    ) -> tuple[Segment, ...]:
+        """The segments where the way that has no room for an operator's parameters is none: as
         whole tensors where these fit and were not it, or as fused groups."""
         at = blocks.graph.index[operator]
-        other = tuple(counted(each, blocks.marks, ()) for each in without_way(stretches, at))
-        if any(stretch.spilled and stretch.first <= at < stretch.stop for stretch in stretches):
+        other = tuple(counted(each, blocks.marks, ()) for each in without_way(segments, at))
+        if any(segment.spilled and segment.first <= at < segment.stop for segment in segments):
             return other
-        fused = {(stretch.first, stretch.stop) for stretch in stretches if stretch.fused}
-        how = self.parts.hows[0]
+        fused = {(segment.first, segment.stop) for segment in segments if segment.fused}
+        method = self.parts.methods[0]
         return tuple(
-            each if (each.first, each.stop) in fused else self.where(blocks, each, how, clock)
+            each if (each.first, each.stop) in fused else self.where(blocks, each, method, clock)
             for each in other
         )

@@ -18,7 +18,7 @@ from planners.joined.evaluator import Judge, Judged
 from planners.joined.local_search import LocalSearch
 from planners.joined.options import JoinedOptions
 from planners.joined.pool import RoomyBlocks
-from planners.joined.segments import Stretch, every, looks_of
+from planners.joined.segments import Segment, every, looks_of
 
 SLICES = (16, 8, 32, 4)
 """A slice of parameters is the budget over one of these; and half of such a slice."""
@@ -38,25 +38,25 @@ class JoinedSearch:
     options: JoinedOptions
     alone: bool = True
     in_other_order: JoinedBuilder | None = None
-    blocks: dict[tuple[int, int], tuple[RoomyBlocks, tuple[Stretch, ...]]] = field(
+    blocks: dict[tuple[int, int], tuple[RoomyBlocks, tuple[Segment, ...]]] = field(
         default_factory=dict
     )
-    """With their best stretches, by builder and size of slices."""
+    """With their best segments, by builder and size of slices."""
     local: LocalSearch | None = None
 
     def judge(self, builder: JoinedBuilder) -> Judge:
         """What judges programs of a builder."""
         return Judge(builder, self.objective, self.options)
 
-    def best_stretches(
+    def best_segments(
         self, builder: JoinedBuilder, slice_bytes: int
-    ) -> tuple[RoomyBlocks, tuple[Stretch, ...]]:
-        """Blocks with room for slices of parameters, and the stretches that are best for them."""
+    ) -> tuple[RoomyBlocks, tuple[Segment, ...]]:
+        """Blocks with room for slices of parameters, and the segments that are best for them."""
         key = id(builder), slice_bytes
         if key not in self.blocks:
             blocks = builder.blocks(slice_bytes)
             self.builder.clock.report(f"blocks in the pool, slices of {slice_bytes} bytes")
-            self.blocks[key] = blocks, builder.best_stretches(blocks)
+            self.blocks[key] = blocks, builder.best_segments(blocks)
         return self.blocks[key]
 
     def outcome(self, best: Judged | None, *, finished: bool | None = None) -> Outcome[Judged]:
@@ -81,9 +81,9 @@ class StrategyTurn:
     def try_slices(self, share: int) -> None:
         """Try what is best for slices of parameters that are the budget over `share`."""
         size = self.builder.slice_bytes(share)
-        blocks, best = self.search.best_stretches(self.builder, size)
-        for stretches in self.builder.spills.in_order(blocks, best, self.clock):
-            self.try_stretches(blocks, stretches, size)
+        blocks, best = self.search.best_segments(self.builder, size)
+        for segments in self.builder.spills.in_order(blocks, best, self.clock):
+            self.try_segments(blocks, segments, size)
             if self.over:
                 return
 
@@ -92,29 +92,29 @@ class StrategyTurn:
         most of the work anyway."""
         builder = self.builder
         size = builder.slice_bytes(SLICES[0])
-        blocks, stretches = self.search.best_stretches(builder, size)
-        wanted = self.search.alone if self.best is None else builder.is_mostly_fused(stretches)
+        blocks, segments = self.search.best_segments(builder, size)
+        wanted = self.search.alone if self.best is None else builder.is_mostly_fused(segments)
         if builder.given or (wanted and not builder.in_place):
-            self.try_stretches(blocks, builder.all_fused(stretches), size)
+            self.try_segments(blocks, builder.all_fused(segments), size)
 
-    def try_stretches(
-        self, blocks: RoomyBlocks, stretches: tuple[Stretch, ...], slice_bytes: int
+    def try_segments(
+        self, blocks: RoomyBlocks, segments: tuple[Segment, ...], slice_bytes: int
     ) -> None:
-        """Try stretches; where parameters find no room in a way of the pool, without that way."""
+        """Try segments; where parameters find no room in a way of the pool, without that way."""
         for _ in range(1 + MOST_REPAIRS):
-            operator = self._try_sizes(blocks, stretches, slice_bytes)
+            operator = self._try_sizes(blocks, segments, slice_bytes)
             if not operator or self.over:
                 return
-            repaired = self.builder.spills.without_way(blocks, stretches, operator, self.clock)
-            if repaired == stretches:
+            repaired = self.builder.spills.without_way(blocks, segments, operator, self.clock)
+            if repaired == segments:
                 return
-            stretches = repaired
+            segments = repaired
 
     def _try_sizes(
-        self, blocks: RoomyBlocks, stretches: tuple[Stretch, ...], slice_bytes: int
+        self, blocks: RoomyBlocks, segments: tuple[Segment, ...], slice_bytes: int
     ) -> str:
         """Try slices of a size and of half of it; the operator that found no room for the last."""
-        base = self.builder.unstreamed(blocks, stretches, self.clock)
+        base = self.builder.unstreamed(blocks, segments, self.clock)
         if base is None:
             return ""
         operator = ""
@@ -176,10 +176,10 @@ def every_sequence(search: JoinedSearch, best: Judged | None, clock: Clock) -> O
     for share in SLICES:
         size = builder.slice_bytes(share)
         blocks = builder.blocks(size, clock=clock.share(0.5))
-        for stretches in every(blocks, builder.spilled.hows):
+        for segments in every(blocks, builder.spilled.methods):
             if turn.over:
                 return search.outcome(turn.best)
-            turn.try_stretches(blocks, stretches, size)
+            turn.try_segments(blocks, segments, size)
     return search.outcome(turn.best)
 
 

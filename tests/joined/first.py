@@ -1,4 +1,4 @@
-"""The first joined program of a problem, and one of other stretches."""
+"""The first joined program of a problem, and one of other segments."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from planners.joined.build import JoinedBuilder, JoinedProgram
 from planners.joined.evaluator import Judge, Judged
 from planners.joined.options import JoinedOptions
 from planners.joined.part_search import FIRST_WORK
-from planners.joined.segments import Stretch
+from planners.joined.segments import Segment
 from planners.joined.strategies import SLICES
 
 
 def first_program(builder: JoinedBuilder) -> JoinedProgram:
-    """The program of the stretches that are tried first."""
+    """The program of the segments that are tried first."""
     blocks = builder.blocks(builder.slice_bytes(SLICES[0]))
-    best = builder.best_stretches(blocks)
+    best = builder.best_segments(blocks)
     clock = builder.clock.work(FIRST_WORK)
-    stretches = next(builder.spills.in_order(blocks, best, clock))
-    base = builder.unstreamed(blocks, stretches, clock)
+    segments = next(builder.spills.in_order(blocks, best, clock))
+    base = builder.unstreamed(blocks, segments, clock)
     assert base is not None
     program = builder.streamed(base, blocks.slice_bytes)
     assert program is not None
@@ -30,8 +30,8 @@ def first_plan(builder: JoinedBuilder, objective: Objective, options: JoinedOpti
 
 
 def program_of(
-    builder: JoinedBuilder, program: JoinedProgram, stretches: tuple[Stretch, ...], work: int
+    builder: JoinedBuilder, program: JoinedProgram, segments: tuple[Segment, ...], work: int
 ) -> JoinedProgram | None:
-    """The program of other stretches, in slices as large, whose parts have so much work."""
-    base = builder.unstreamed(program.blocks, stretches, builder.clock.work(work))
+    """The program of other segments, in slices as large, whose parts have so much work."""
+    base = builder.unstreamed(program.blocks, segments, builder.clock.work(work))
     return None if base is None else builder.streamed(base, program.slice_bytes)

@@ -46,7 +46,7 @@ def done(search: LocalSearch) -> Judged:
 def test_after_any_exchanges_every_operator_runs_once_and_in_order() -> None:
     judge, first = begun(9000)
     search, rng = LocalSearch(judge.builder, judge, first), Random(3)
-    marks, found = search.marks, list(first.made.stretches)
+    marks, found = search.marks, list(first.made.segments)
     exchanges, done = search.exchanges, 0
     for _ in range(300):
         exchange = rng.choice(exchanges)
@@ -59,11 +59,11 @@ def test_after_any_exchanges_every_operator_runs_once_and_in_order() -> None:
             a.stop == b.first and (a.fused, a.spilled) != (b.fused, b.spilled)
             for a, b in pairwise(found)
         )
-        for stretch in found:
-            ends = [stretch.first, *(way.stop for way in stretch.ways)]
-            begins = [*(way.first for way in stretch.ways), stretch.stop]
-            assert not stretch.ways or ends == begins
-        assert any(exchange.way in stretch.hows for stretch in found)
+        for segment in found:
+            ends = [segment.first, *(way.stop for way in segment.ways)]
+            begins = [*(way.first for way in segment.ways), segment.stop]
+            assert not segment.ways or ends == begins
+        assert any(exchange.way in segment.methods for segment in found)
     assert done > 50
 
 
@@ -82,7 +82,7 @@ def test_no_single_move_from_what_is_found_is_better(budget: int, weights: str) 
     judge.builder.tried.clear()
     again = LocalSearch(judge.builder, judge, best)
     assert not any(again._better(exchange, Clock(40.0)) for exchange in again.exchanges)
-    said = [stretch.why for stretch in best.plan.details.stretches]
+    said = [segment.why for segment in best.plan.details.stretches]
     assert judge.met(best) or any("the next best (" in why for why in said)
     assert min((cost for cost, _ in search.costs), default=0.0) >= -1e-9
 
@@ -91,7 +91,7 @@ def test_a_worse_plan_is_made_better() -> None:
     """Begun where all blocks run as fused groups but the last."""
     judge, first = begun(14_000)
     search = LocalSearch(judge.builder, judge, first)
-    found = list(first.made.stretches)
+    found = list(first.made.segments)
     for start, stop in pairwise(search.marks[:-1]):
         exchange = next(
             m for m in search.exchanges if (m.first, m.stop, m.way) == (start, stop, None)

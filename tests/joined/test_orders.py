@@ -59,8 +59,8 @@ def test_a_block_that_fits_in_another_order_only_stays_on_chip() -> None:
     asked = JoinedOptions(objective="latency", others=False, weights="counted")
     plan = first_plan(second, aim, asked).plan
     assert sp.check(plan).traffic_bytes == plan.claims.compulsory_bytes
-    (stretch,) = plan.details.stretches
-    assert "an order that needs less" in stretch.why
+    (segment,) = plan.details.stretches
+    assert "an order that needs less" in segment.why
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
 
@@ -71,8 +71,8 @@ def test_the_planner_takes_the_other_order_where_it_is_better() -> None:
     budget = (peak(other) + peak(graph)) // 2
     asked = {"objective": "latency", "time_limit": 60, "improve": False, **ALONE}
     plan = sp.plan(graph, "joined", budget, machine="npu_ideal", **asked)
-    (stretch,) = plan.details.stretches
-    assert "an order that needs less" in stretch.why
+    (segment,) = plan.details.stretches
+    assert "an order that needs less" in segment.why
 
 
 def test_the_order_of_the_model_where_none_needs_less() -> None:

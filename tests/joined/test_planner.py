@@ -106,7 +106,7 @@ def test_in_place_where_the_pool_alone_does_not_fit(by_traffic: None) -> None:
     assert "(fused groups: conv2d" in plan.notes[1]
     assert "pool: " in plan.notes[1]
     told = plan.details.stretches
-    assert [stretch.how for stretch in told[:2]] == ["fused groups", "pool"]
+    assert [segment.how for segment in told[:2]] == ["fused groups", "pool"]
     assert "no way in the pool was found within the budget" in told[0].why
     assert sp.Plan.from_json(plan.to_json()).details.stretches == told
     assert weights_of(graph, plan.program) == "in-place"
@@ -174,7 +174,7 @@ def test_parameters_of_fused_groups_are_not_loaded_early_for_the_pool(
         asked = {"objective": "latency", **AT_ONCE}
         plan = sp.plan(graph, "joined", budget, "npu_ideal", **asked)
         assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
-        ways.append([stretch.how for stretch in plan.details.stretches])
+        ways.append([segment.how for segment in plan.details.stretches])
     assert ["fused groups", "pool"] in ways
 
 
@@ -280,7 +280,7 @@ def test_products_of_tokens_in_a_map_run_in_slices() -> None:
     plan = sp.plan(
         graph, "joined", 140_000, "npu_ideal", objective="latency", time_limit=4, **ALONE
     )
-    assert [stretch.how for stretch in plan.details.stretches] == ["pool"]
+    assert [segment.how for segment in plan.details.stretches] == ["pool"]
     assert sp.check(plan).traffic_bytes == plan.claims.bound_bytes
     assert sum(isinstance(item, Compute) for item in plan.program.instructions) > 4
     assert sp.execute(plan, layers, inputs).max_abs_error < 1e-4
@@ -349,7 +349,7 @@ def test_where_no_block_runs_in_the_pool_all_of_it_runs_in_fused_groups(by_traff
     graph = sp.from_torch(layers, inputs, bytes_per_element=1)
     budget = 4 * least_of(graph) // 3
     plan = sp.plan(graph, "joined", budget, objective="latency", **AT_ONCE)
-    assert [stretch.how for stretch in plan.details.stretches] == ["fused groups"]
+    assert [segment.how for segment in plan.details.stretches] == ["fused groups"]
     assert not any("slices" in note for note in plan.notes)
     assert sp.check(plan).peak_bytes <= budget
     assert sp.execute(plan, layers, inputs).max_abs_error < 1e-4
@@ -375,7 +375,7 @@ def test_parameters_find_room_in_the_pool_beside_many_operators() -> None:
     asked = JoinedOptions(objective="traffic", others=False)
     aim = Objective("traffic", ProblemFloors(graph, machine, "counted"), budget)
     plan = first_plan(builder, aim, asked).plan
-    assert [stretch.how for stretch in plan.details.stretches] == ["pool"]
+    assert [segment.how for segment in plan.details.stretches] == ["pool"]
     assert plan.claims.offchip_bytes == aim.floor
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 

@@ -18,7 +18,7 @@ from planners.core.program import Compute, Load, Program
 from planners.core.progress import Clock
 from planners.joined.build import JoinedBuilder
 from planners.joined.concatenate import consecutive
-from planners.joined.segments import KEPT, MOST_OPERATORS, SPILLED, Spilled, every, stretches
+from planners.joined.segments import KEPT, MOST_OPERATORS, SPILLED, Spilled, best_segments, every
 from planners.joined.spilled import ROOM, SpilledParts, with_rooms
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.simulator.account import account
@@ -149,10 +149,10 @@ def test_what_fits_no_pool_is_tried_with_spills_and_alone_is_never_worse_than_th
     machine = with_scratchpad(MACHINE, need)
     builder = JoinedBuilder(graph, machine, need, "traffic", Clock(600.0))
     blocks = builder.blocks(need // 16)
-    best = tuple(stretches(blocks, list(blocks.ways())))
-    assert any(stretch.fused for stretch in best)
+    best = tuple(best_segments(blocks, list(blocks.ways())))
+    assert any(segment.fused for segment in best)
     tried = list(builder.spills.in_order(blocks, best, Clock(60.0)))
-    assert any(stretch.spilled for found in tried for stretch in found)
+    assert any(segment.spilled for found in tried for segment in found)
     asked = {"weights": "counted", "time_limit": 6}
     plan = sp.plan(graph, "joined", need, objective="traffic", others=False, **asked)
     cosma = sp.plan(graph, "cosma", need, **asked)
@@ -164,7 +164,7 @@ def test_spills_are_found_where_nothing_reads_parameters_on_chip() -> None:
     module, inputs, graph = bent()
     need = sp.budgets(graph).MR
     plan = sp.plan(graph, "joined", need, weights="in-place", others=False, time_limit=3)
-    assert {"whole tensors"} <= {stretch.how for stretch in plan.details.stretches}
+    assert {"whole tensors"} <= {segment.how for segment in plan.details.stretches}
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
 
@@ -176,7 +176,7 @@ def test_where_parameters_find_no_room_another_way_takes_the_place(
     streamed = ParameterStream.streamed
     asked: dict[str, Any] = {"objective": "latency", "weights": "counted", "time_limit": 4}
     before = sp.plan(graph, "joined", 12_000, others=False, **asked)
-    assert {stretch.how for stretch in before.details.stretches} == {"pool"}
+    assert {segment.how for segment in before.details.stretches} == {"pool"}
     there = graph.operators[3]
 
     def stuck(self: ParameterStream, slice_bytes: int) -> Program:
@@ -190,7 +190,7 @@ def test_where_parameters_find_no_room_another_way_takes_the_place(
 
     monkeypatch.setattr(ParameterStream, "streamed", stuck)
     plan = sp.plan(graph, "joined", 12_000, others=False, **asked)
-    assert "fused groups" in [stretch.how for stretch in plan.details.stretches]
+    assert "fused groups" in [segment.how for segment in plan.details.stretches]
     assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
 
@@ -224,12 +224,12 @@ def test_small_networks_try_spills_everywhere_or_where_whole_tensors_do_not_fit(
         machine = with_scratchpad(MACHINE, budget)
         builder = JoinedBuilder(graph, machine, budget, "latency", Clock(60.0))
         blocks = builder.blocks(budget // 16)
-        sequences = every(blocks, builder.spilled.hows)
+        sequences = every(blocks, builder.spilled.methods)
         assert any(s.spilled for found in sequences for s in found)
         monkeypatch.setattr("planners.joined.segments.MOST_SEQUENCES", len(sequences) - 1)
-        fewer = every(blocks, builder.spilled.hows)
+        fewer = every(blocks, builder.spilled.methods)
         monkeypatch.undo()
         assert len(fewer) < len(sequences)
-        for stretch in (s for found in fewer for s in found if s.spilled):
-            inside = pairwise(m for m in blocks.marks if stretch.first <= m <= stretch.stop)
+        for segment in (s for found in fewer for s in found if s.spilled):
+            inside = pairwise(m for m in blocks.marks if segment.first <= m <= segment.stop)
             assert all(blocks.whole(*block) is None for block in inside)

@@ -17,7 +17,7 @@ from planners.core.program import Box, Load, Piece, Program, Repeat
 from planners.core.progress import Clock
 from planners.joined.concatenate import consecutive
 from planners.joined.pool import RoomyBlocks, emitted
-from planners.joined.segments import stretches
+from planners.joined.segments import best_segments
 from planners.joined.streamed import NEVER, LastReads, NoRoom, ParameterStream, Wanted
 from planners.joined.subgraph import part_of
 from planners.simulator.check import replay
@@ -36,11 +36,11 @@ def in_the_pool(
     there."""
     machine = with_scratchpad(MACHINE, budget)
     blocks = RoomyBlocks(graph, machine, budget, slice_bytes, Clock(5), {})
-    found = stretches(blocks, list(blocks.ways()))
-    if any(stretch.fused for stretch in found):
+    found = best_segments(blocks, list(blocks.ways()))
+    if any(segment.fused for segment in found):
         return None
-    (stretch,) = found
-    own = emitted(graph, machine, blocks.layout(stretch.ways))
+    (segment,) = found
+    own = emitted(graph, machine, blocks.layout(segment.ways))
     return consecutive([*before, own], machine, budget)
 
 

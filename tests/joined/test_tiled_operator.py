@@ -121,7 +121,7 @@ def test_weights_larger_than_the_memory_over_tokens() -> None:
     for objective in ("latency", "traffic"):
         plan = sp.plan(graph, "joined", budget, objective=objective, time_limit=60, **ALONE)
         assert sp.check(plan).peak_bytes <= budget
-        assert any("box by box" in stretch.why for stretch in plan.details.stretches)
+        assert any("box by box" in segment.why for segment in plan.details.stretches)
         assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
 
