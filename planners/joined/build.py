@@ -18,7 +18,7 @@ from planners.core.loops import is_longer
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
-from planners.core.program_size import MOST_WRITTEN
+from planners.core.program_size import MOST_WRITTEN, OPERATOR_S
 from planners.core.progress import Clock, now
 from planners.joined.concatenate import consecutive
 from planners.joined.fused import FusedParts
@@ -271,6 +271,9 @@ class JoinedBuilder:
             if segment.spilled and self.spills.part(blocks, segment, clock) is None:
                 return False
         unsearched = self.fused.unsearched(found, clock)
+        operators = sum(segment.stop - segment.first for segment in unsearched)
+        if self.has_program and not self.clock.allows(OPERATOR_S * operators):
+            return False
         for segment in found:
             if segment.fused:
                 rest = {p for each in unsearched for p in range(each.first, each.stop)}
