@@ -70,6 +70,8 @@ class Strategy(Generic[Problem, Solution]):
     reason: str
     run: Callable[[Problem, Solution | None, Clock], Outcome[Solution]]
     can_still_win: Callable[[Problem, Solution], bool] = _always
+    least_work: int = 0
+    """Looks at the clock, with fewer of which it is not worth asking: what begins slowly."""
 
 
 @dataclass
@@ -131,8 +133,9 @@ class Portfolio(Generic[Problem, Solution]):
         rounds = _Rounds(self, problem, clock, best)
         work = self.first_work
         while asked := rounds.open:
-            looks = [rounds.ask(turns, work) for turns in asked]
-            if not any(looks):
+            ready = [turns for turns in asked if turns.strategy.least_work <= work]
+            looks = [rounds.ask(turns, work) for turns in ready]
+            if ready == asked and not any(looks):
                 rounds.end()  # All wait for each other.
             work *= 2
         return rounds.result()

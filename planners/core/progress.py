@@ -35,6 +35,11 @@ def since(began: float, callback: ProgressCallback | None) -> ProgressCallback |
     return lambda moment: callback(replace(moment, elapsed_s=now() - began))
 
 
+SOLVER_SHARE = 0.7
+"""Of the time that is left, for a solver that knows seconds only: what it found, proven or not, is
+made a plan of in the rest."""
+
+
 class TimeOver(Exception):
     """A clock expired inside of a step of a search, which is as if it had not been begun."""
 
@@ -107,6 +112,10 @@ class Clock:
         clock = Clock(time_limit_s)
         clock._whole, clock._tells_stages = self, True
         return clock
+
+    def among(self, count: int) -> Clock:
+        """A clock for one of so many pieces of work that are left: an equal share of what is."""
+        return self.share(1 / count)
 
     def work(self, looks: float, *, bounds: bool = True) -> Clock:
         """A clock that ends after so many looks at it or at its parts, and reports all as `share`.
@@ -184,6 +193,11 @@ class Clock:
         if self._limit_s > 0 or (self._whole is not None and self._whole.left_s <= 0):
             self.end()  # Of a part that was given no time, no seconds decided.
         return True
+
+    @property
+    def solver_s(self) -> float:
+        """Seconds for a solver that looks at no clock: its best is still to be made use of."""
+        return max(0.01, SOLVER_SHARE * self.left_s)
 
     def spend(self, looks: int) -> None:
         """Count work that looks at no clock: as much as a search does between so many looks."""
