@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import gcd, lcm
+from typing import NamedTuple
 
 from planners.allocation import cp_sat
 from planners.allocation.in_time_order import extent_of, quick_arena
 from planners.allocation.problem.instance import reduce
 from planners.allocation.problem.model import Lifetime, load_lower_bound
 from planners.core.integers import rounded_up
+from planners.core.portfolio import Outcome, Portfolio, Strategy
 from planners.core.progress import Clock
 
 
@@ -99,21 +101,57 @@ def settle_aligned(
     quick = quick_arena(lifetimes, clock)
     if extent_of(lifetimes, quick) <= capacity_bytes:
         return Settled(True, "order", quick)
-    for a, part in rounded_parts(lifetimes):
-        within = _within(lifetimes, capacity_bytes, a)
-        answer = solve(part, within, clock.part(NEEDED_SHARE * clock.left_s))
+    return QUESTIONS.solve(Alignments(lifetimes, capacity_bytes, solve), clock).best or OPEN
+
+
+class Alignments(NamedTuple):
+    """Lifetimes whose addresses are multiples of theirs, and what packs those of no alignment."""
+
+    lifetimes: Sequence[Lifetime]
+    capacity_bytes: int
+    solve: Solve
+
+
+def _with_needed(asked: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
+    """For each alignment, whether those that have it do not even fit with no more than they need;
+    each has half of the work that is left."""
+    for a, part in rounded_parts(asked.lifetimes):
+        within = _within(asked.lifetimes, asked.capacity_bytes, a)
+        answer = asked.solve(part, within, clock.work(1 + clock.looks_left // 2))
         if answer.fits is False:
-            return replace(answer, asked=part, capacity_bytes=within)
-    a = lcm(*(item.alignment for item in lifetimes))
-    enough = [_rounded(item, a) for item in lifetimes]
-    answer = solve(enough, capacity_bytes // a * a, clock.part(ENOUGH_SHARE * clock.left_s))
-    if answer.fits or clock.left_s < CP_SAT_S or not cp_sat.available():
-        return answer if answer.fits else Settled(None, answer.solver)
-    return _by_cp_sat(lifetimes, capacity_bytes, clock)
+            return _final(replace(answer, asked=part, capacity_bytes=within))
+    return Outcome()
 
 
-NEEDED_SHARE, ENOUGH_SHARE = 0.3, 0.4  # of the time left
-CP_SAT_S = 0.5  # It cannot be stopped at its start.
+def _with_enough(asked: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
+    """Whether they fit even with sizes rounded up to a multiple of all alignments."""
+    a = lcm(*(item.alignment for item in asked.lifetimes))
+    enough = [_rounded(item, a) for item in asked.lifetimes]
+    answer = asked.solve(enough, asked.capacity_bytes // a * a, clock)
+    return _final(answer) if answer.fits else Outcome(finished=answer.fits is False)
+
+
+def _final(answer: Settled) -> Outcome[Settled]:
+    return Outcome(answer, bound=(0.0,))
+
+
+def _with_strides(asked: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
+    """Addresses as so many times their alignment."""
+    if not cp_sat.can_begin(clock):
+        return Outcome(finished=True)
+    answer = _by_cp_sat(asked.lifetimes, asked.capacity_bytes, clock)
+    return Outcome() if answer.fits is None else _final(answer)
+
+
+QUESTIONS = Portfolio(
+    (
+        Strategy("needed", "what does not fit rounded down does not fit", _with_needed),
+        Strategy("enough", "what fits rounded up fits", _with_enough),
+        Strategy("strides", "what lies between", _with_strides, least_work=512),
+    ),
+    value=lambda answer: (0.0,),
+)
+OPEN = Settled(None, "search")
 
 
 def _within(lifetimes: Sequence[Lifetime], capacity_bytes: int, a: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from math import ceil, inf
 from threading import Event, Thread
 from typing import Any
 
@@ -12,6 +13,12 @@ from planners.allocation.problem.instance import Instance
 from planners.core.progress import Clock
 
 POLL_S = 0.05
+"""Between two looks at whether a stop was requested."""
+LEAST_S = 0.5
+"""With less time the solver is not begun: it cannot be stopped at its start."""
+LOOKS_A_SECOND = 30_000
+"""Looks at a clock that are about as much work as a second of the solver's deterministic time,
+which takes it more than ten seconds of a clock."""
 
 
 def available() -> bool:
@@ -19,10 +26,15 @@ def available() -> bool:
     return "highspy" not in sys.modules
 
 
+def can_begin(clock: Clock) -> bool:
+    """Whether it is there, and there is time to begin."""
+    return available() and clock.left_s > LEAST_S
+
+
 def solve(
     instance: Instance,
     clock: Clock,
-    workers: int = 2,
+    workers: int = 1,
     *,
     strides: Sequence[int] = (),
     highest: Sequence[int] = (),
@@ -38,8 +50,7 @@ def solve(
     offsets = _build(instance, model, strides, highest)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers
-    solver.parameters.max_time_in_seconds = clock.left_s
-    status = solve_watched(solver, model, clock)
+    status = solve_within(solver, model, clock)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return True, [int(solver.value(offset)) for offset in offsets]
     return (False, []) if status == cp_model.INFEASIBLE else (None, [])
@@ -66,8 +77,18 @@ def _build(
     return offsets
 
 
-def solve_watched(solver: Any, model: Any, clock: Clock) -> Any:
-    """Solve, while a thread polls for a stop."""
+def solve_within(solver: Any, model: Any, clock: Clock) -> Any:
+    """Solve within the work and the time of a clock, while a thread polls for a stop."""
+    solver.parameters.max_time_in_seconds = clock.left_s
+    if clock.looks_left < inf:
+        solver.parameters.max_deterministic_time = clock.looks_left / LOOKS_A_SECOND
+    try:
+        return _watched(solver, model, clock)
+    finally:
+        clock.worked(1 + ceil(solver.response_proto.deterministic_time * LOOKS_A_SECOND))
+
+
+def _watched(solver: Any, model: Any, clock: Clock) -> Any:
     if not clock.may_stop:
         return solver.solve(model)
     done = Event()

@@ -18,7 +18,7 @@ Offsets = list[int]
 
 MOST_PAIRS, PAIRS_A_SECOND = 2**24, 2_000_000
 """Lifetimes that live at once: a placement by size looks at each pair, about as fast."""
-CLOCK_EVERY = 256  # blocks put down between two looks at the clock
+A_LOOK = 32  # blocks put down between two looks at the clock
 
 
 def neighbours(start: Sequence[int], stop: Sequence[int]) -> list[list[int]]:
@@ -62,26 +62,26 @@ def place(
     return offsets
 
 
-def place_within(
+def _placed(
     instance: Instance,
     near: Sequence[Sequence[int]],
     order: Sequence[int],
     best_fit: bool,
-    clock: Clock,
-) -> Offsets | None:
-    """The same where all ends within the capacity; None at the first block that does not.
+    *,
+    within: bool,
+) -> Iterator[Offsets | None]:
+    """The same little by little: None after every few blocks, and at last the offsets.
 
-    Looks at the clock now and then, so that very many blocks end in time.
+    With `within` it ends at the first block that does not end within the capacity.
     """
     offsets = [0] * len(instance)
-    placing = _placing(instance, near, order, best_fit, {})
-    for placed, (block, offset) in enumerate(placing, 1):
+    for placed, (block, offset) in enumerate(_placing(instance, near, order, best_fit, {}), 1):
         offsets[block] = offset
-        if offset + instance.size[block] > instance.capacity:
-            return None
-        if placed % CLOCK_EVERY == 0 and clock.expired():
-            return None
-    return offsets
+        if within and offset + instance.size[block] > instance.capacity:
+            return
+        if placed % A_LOOK == 0:
+            yield None
+    yield offsets
 
 
 def _placing(
@@ -139,17 +139,14 @@ def orders(instance: Instance) -> Iterator[list[int]]:
     yield sorted(blocks, key=lambda b: (start[b], -stop[b]))
 
 
-def list_placement(instance: Instance, clock: Clock) -> Offsets | None:
-    """The first packing within capacity that any order gives, or None."""
+def in_orders(instance: Instance) -> Iterator[Offsets | None]:
+    """Packings within capacity, one for each order that gives one, in the lowest gaps and in the
+    tightest; None in between, where a clock may be looked at."""
     near = neighbours(instance.start, instance.stop)
     for order in orders(instance):
         for best_fit in (False, True):
-            offsets = place_within(instance, near, order, best_fit, clock)
-            if offsets is not None:
-                return offsets
-        if clock.expired():
-            return None
-    return None
+            yield from _placed(instance, near, order, best_fit, within=True)
+            yield None
 
 
 def ever_lower(instance: Instance, clock: Clock) -> Iterator[Offsets]:
@@ -159,16 +156,17 @@ def ever_lower(instance: Instance, clock: Clock) -> Iterator[Offsets]:
     near = neighbours(instance.start, instance.stop)
     for order in orders(instance):
         for best_fit in (False, True):
-            offsets = place_within(instance, near, order, best_fit, clock)
-            if offsets is not None:
-                yield offsets
-                instance = replace(instance, capacity=instance.extent(offsets) - 1)
-        if clock.expired():
-            return
+            for offsets in _placed(instance, near, order, best_fit, within=True):
+                if offsets is not None:
+                    yield offsets
+                    instance = replace(instance, capacity=instance.extent(offsets) - 1)
+                elif clock.expired():
+                    return
 
 
-def promotion(instance: Instance, clock: Clock, rounds: int, seed: int = 0) -> Offsets | None:
-    """List placement again and again, the blocks that stuck out moved forward in the order.
+def promoted(instance: Instance, rounds: int, seed: int = 0) -> Iterator[Offsets | None]:
+    """List placement again and again, the blocks that stuck out moved forward in the order: a
+    packing within capacity at last, if there is one; None in between.
 
     This is squeaky-wheel optimisation (Joslin and Clements, 1999), restarted from every order.
     """
@@ -177,12 +175,23 @@ def promotion(instance: Instance, clock: Clock, rounds: int, seed: int = 0) -> O
     for turn in range(rounds):
         order = list(starts[turn % len(starts)])
         for step in range(24):
-            offsets = place(instance, near, order, best_fit=bool((turn + step) % 2))
-            if instance.extent(offsets) <= instance.capacity:
-                return offsets
-            if clock.expired():
-                return None
-            order = _promote(instance, order, offsets, random)
+            best_fit = bool((turn + step) % 2)
+            for offsets in _placed(instance, near, order, best_fit, within=False):
+                if offsets is None:
+                    yield None
+                elif instance.extent(offsets) <= instance.capacity:
+                    yield offsets
+                    return
+                else:
+                    order = _promote(instance, order, offsets, random)
+            yield None
+
+
+def first_within(tries: Iterator[Offsets | None], clock: Clock) -> Offsets | None:
+    """The first packing, as far as the clock goes; the tries can be gone on with later."""
+    for offsets in tries:
+        if offsets is not None or clock.expired():
+            return offsets
     return None
 
 

@@ -29,7 +29,6 @@ from planners.core.progress import Clock
 ROUNDS = 200  # of orders, from each of the first ones
 MOST_PAIRS = 100_000  # that live at once: of more the gaps are not used
 MOST_INTERVALS = 20_000  # with more CP-SAT is not begun
-CP_SAT_S = 0.5  # nor with less time: it cannot be stopped at its start
 
 
 def are_interrupted(lifetimes: Iterable[Lifetime]) -> bool:
@@ -56,7 +55,7 @@ def least_interrupted(
     offsets = dict.fromkeys((item.id for item in lifetimes), 0)
     extent, bound, solver = 0, load_lower_bound(lifetimes), "order"
     for number, group in enumerate(groups):
-        part = clock.part(clock.left_s / (len(groups) - number))
+        part = clock.among(len(groups) - number)
         if pairs_at_once([t.lower for t in group], [t.upper for t in group]) > MOST_PAIRS:
             placed = _as_wholes(group, part)
         elif capacity_bytes is None:
@@ -139,8 +138,8 @@ class _GappedGroup:
         """The least extent; where `most` is given, only whether it is no more than that."""
         extent, places = self._in_orders()
         bound, solver = self.bound, "order"
-        few = len(self.intervals) <= MOST_INTERVALS and cp_sat.available()
-        if extent > self.floor and few and self.clock.left_s > CP_SAT_S:
+        few = len(self.intervals) <= MOST_INTERVALS
+        if extent > self.floor and few and cp_sat.can_begin(self.clock):
             below = extent - self.unit if most is None else most
             extent, places, bound = self._by_cp_sat(extent, places, below)
             solver = "cp-sat"
@@ -217,8 +216,7 @@ class _GappedGroup:
         model.minimize(size)
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 2
-        solver.parameters.max_time_in_seconds = self.clock.left_s
-        status = cp_sat.solve_watched(solver, model, self.clock)
+        status = cp_sat.solve_within(solver, model, self.clock)
         if status == cp_model.INFEASIBLE:
             return extent, places, (last + 1) * unit
         proven = ceil(solver.best_objective_bound - 1e-6)

@@ -14,8 +14,8 @@ from planners.allocation.problem.instance import reduce
 from planners.allocation.problem.model import Lifetime
 from planners.core.progress import Clock, ProgressCallback
 
-# Of the time left, what one capacity may take; and the most, in seconds.
-SHARE, MOST_S = 0.3, 5.0
+FIRST_WORK = 256
+"""Looks at the clock for one capacity in the first round; twice as many in each that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +33,39 @@ def pack_tightest(
     time_limit_s: float = 10.0,
     should_stop: Callable[[], bool] | None = None,
     progress: ProgressCallback | None = None,
+    clock: Clock | None = None,
 ) -> Tightest:
     """Addresses up to the least extent found: that of the load where all fits in it.
 
     More than `MOST_BLOCKS` lifetimes are placed in one order after another, without a search.
     Extents are multiples of what divides all sizes and alignments, so few capacities are possible.
+    A search that is a part of another gives its `clock` in place of a limit.
     """
-    clock = Clock(time_limit_s, progress, should_stop=should_stop)
+    clock = clock or Clock(time_limit_s, progress, should_stop=should_stop)
     if are_interrupted(lifetimes):
         placed = least_interrupted(lifetimes, clock)
         return Tightest(placed.offsets, placed.extent_bytes, placed.bound_bytes)
-    unit = unit_of(lifetimes)
-    bound = tried = aligned_load(lifetimes)
-    offsets: Mapping[str, int] = quick_arena(lifetimes, clock)
-    extent = extent_of(lifetimes, offsets)
-    clock.report("best fit", extent, bound)
+    bound, offsets = aligned_load(lifetimes), quick_arena(lifetimes, clock)
+    tight = Tightest(offsets, extent_of(lifetimes, offsets), bound)
+    clock.report("best fit", tight.extent_bytes, bound)
     if len(lifetimes) > MOST_BLOCKS:
         offsets = _lowest_of_orders(lifetimes, offsets, bound, clock)
-        extent = extent_of(lifetimes, offsets)
-        return Tightest(offsets, extent, bound)
-    capacity = bound
+        return Tightest(offsets, extent_of(lifetimes, offsets), bound)
+    work = FIRST_WORK
+    while tight.bound_bytes < tight.extent_bytes and not clock.expired():
+        tight = _between(lifetimes, tight, work, clock)
+        work *= 2
+    return tight
+
+
+def _between(lifetimes: Sequence[Lifetime], tight: Tightest, work: int, clock: Clock) -> Tightest:
+    """A round of capacities between the bound and the extent, the bound first; of what is left
+    after each that is not enough, or is not found to be in so much work, the middle."""
+    unit = unit_of(lifetimes)
+    offsets, extent, bound = tight.offsets, tight.extent_bytes, tight.bound_bytes
+    capacity = tried = bound
     while tried < extent and not clock.expired():
-        limit = min(MOST_S, SHARE * clock.left_s)
-        packing = pack(
-            lifetimes,
-            capacity,
-            time_limit_s=limit,
-            explain=False,
-            should_stop=lambda: clock.stopped,
-        )
+        packing = pack(lifetimes, capacity, explain=False, clock=clock.work(work))
         if packing.status == "packed":
             offsets, extent = packing.offsets, packing.extent_bytes
         else:
@@ -86,7 +90,7 @@ def _lowest_of_orders(
     for number, group in enumerate(groups):
         extent = max(ends[id] for id in group.ids)
         within = replace(group, capacity=extent // group.unit_bytes - 1)
-        part = clock.part(clock.left_s / (len(groups) - number))
+        part = clock.among(len(groups) - number)
         for found in heuristics.ever_lower(within, part):
             best |= group.in_bytes(found)
             extent = group.extent(found) * group.unit_bytes

@@ -1,10 +1,13 @@
-"""`pack`: cheap answers first, then search, then CP-SAT, each only on what is left open."""
+"""`pack`: whether lifetimes fit, by the strategies of `STRATEGIES` in rounds of doubled work.
+
+Cheap answers come first; each strategy is asked only for what is left open.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from planners.allocation import cp_sat, heuristics
 from planners.allocation.aligned import Settled, by_themselves, settle_aligned
@@ -15,6 +18,7 @@ from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.problem.model import Lifetime, Packing, live_peak
 from planners.allocation.skyline import search as skyline
 from planners.core.errors import BadInput
+from planners.core.portfolio import Outcome, Portfolio, Strategy
 from planners.core.progress import Clock
 
 # ---- A core first: most of a network leaves room to spare, and only some of it is a puzzle -------
@@ -29,7 +33,7 @@ FULL = 0.95  # of all room: with less than that to spare the small ones find non
 Solve = Callable[[Instance], tuple[bool | None, Offsets]]
 
 
-def crowded_first(instance: Instance, solve: Solve) -> tuple[bool | None, Offsets]:
+def core_first(instance: Instance, solve: Solve) -> tuple[bool | None, Offsets]:
     """Pack cores of growing size with `solve`, and the rest around them.
 
     True with offsets, False where a core is proved not to fit, None where nothing was settled.
@@ -55,7 +59,7 @@ def large_first(instance: Instance, solve: Solve) -> tuple[bool | None, Offsets]
     """Pack the large blocks with `solve`, in no more than their load if they can be, and the rest.
 
     A training step has a thousand tensors of a few bytes beside those that fill the memory. True,
-    False and None as `crowded_first` has them.
+    False and None as `core_first` has them.
     """
     start, stop, size = instance.start, instance.stop, instance.size
     if sum(instance.loads()) > FULL * instance.capacity * instance.sections:
@@ -120,7 +124,7 @@ def _pack_core(
 
 # ---- Why nothing fits: a small set of lifetimes that by themselves do not ------------------------
 
-TRIAL_S = 0.5  # a subset that takes longer to settle than this counts as one that fits
+TRIAL_WORK = 512  # looks at the clock: a subset that takes more to settle counts as one that fits
 
 
 def overload(lifetimes: Sequence[Lifetime], time: int, capacity_bytes: int) -> tuple[str, ...]:
@@ -144,7 +148,7 @@ def shrink(
 ) -> tuple[str, ...]:
     """A subset of `conflict` that is proved not to fit either, by leaving out ever smaller runs.
 
-    Minimal (nothing more can be left out) if time allows and no trial takes longer than TRIAL_S.
+    Minimal (nothing more can be left out) if time allows and no trial takes longer than TRIAL_WORK.
     Deletion filtering, in runs as in delta debugging (Zeller and Hildebrandt, 2002).
     """
     names = set(conflict)
@@ -163,7 +167,7 @@ def _leave_out_runs(
 ) -> list[Lifetime]:
     at = 0
     while at < len(kept) and not clock.expired():
-        core = _core(kept[:at] + kept[at + run :], capacity_bytes, clock.part(TRIAL_S))
+        core = _core(kept[:at] + kept[at + run :], capacity_bytes, clock.work(TRIAL_WORK))
         if core is None:
             at += run
         else:
@@ -182,7 +186,7 @@ def _core(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock) -> s
 def _proved_infeasible(instance: Instance, clock: Clock) -> bool:
     if max(instance.loads()) > instance.capacity:
         return True
-    if heuristics.list_placement(instance, clock) is not None:
+    if heuristics.first_within(heuristics.in_orders(instance), clock) is not None:
         return False
     return skyline.solve(instance, clock)[0] is False
 
@@ -206,14 +210,17 @@ def pack(
     time_limit_s: float = 10.0,
     explain: bool = True,
     should_stop: Callable[[], bool] | None = None,
+    clock: Clock | None = None,
 ) -> Packing:
     """Addresses for lifetimes within `capacity_bytes`, or the proof that there are none.
+
+    A search that is a part of another gives its `clock` in place of a limit.
 
     With `explain`, the conflict of an infeasible answer is made smaller in the time that is left.
     Raises BadInput for duplicate ids or a negative capacity.
     """
     _validate(lifetimes, capacity_bytes)
-    clock = Clock(time_limit_s, should_stop=should_stop)
+    clock = clock or Clock(time_limit_s, should_stop=should_stop)
     solid = [item for item in lifetimes if item.size_bytes > 0]
     if are_interrupted(solid):
         answer = settle_interrupted(solid, capacity_bytes, clock)
@@ -250,58 +257,125 @@ def _settle_all(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock
     return Settled(True, max(solvers, key=STAGES.index), offsets)
 
 
-SEARCH_SHARE = 0.6  # of the time left: what a search has not found by then CP-SAT may
-CORE_S, CORE_SHARE = 0.3, 0.05  # the most that one core may take
-CP_SAT_S = 0.5  # with less time than this CP-SAT is not begun: it cannot be stopped at its start
 MOST_BLOCKS = 10_000  # a search holds a set of blocks for each section: more are placed only
-STAGES = ("trivial", "order", "promotion", "large", "crowded", "search", "cp-sat")
+PROMOTIONS = 10  # orders from which what sticks out is moved forward
+CORE_WORK = 64  # looks at the clock for orders and promotion of a core
+MOST_CORE_WORK = 1024  # in a round: a core that takes more is as hard as the whole
+CP_SAT_WORK = 4096  # with less work CP-SAT is not begun: it takes a second to start
+
+
+class OpenPacking:
+    """An instance whose load fits, and what was learnt about it: each round goes on from there."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.orders = heuristics.in_orders(instance)
+        self.promoted = heuristics.promoted(instance, PROMOTIONS)
+        self._searches: dict[Instance, skyline.RisingSearch] = {}
+
+    def search(self, instance: Instance, clock: Clock) -> tuple[bool | None, Offsets]:
+        """The search of the instance, or of a core, gone on with."""
+        if instance not in self._searches:
+            self._searches[instance] = skyline.RisingSearch(instance)
+        return self._searches[instance].run(clock)
+
+    def solve_core(self, core: Instance, clock: Clock) -> tuple[bool | None, Offsets]:
+        """A core by orders and by promotion, if not before, and by the search."""
+        if core not in self._searches:
+            tries = chain(heuristics.in_orders(core), heuristics.promoted(core, PROMOTIONS))
+            offsets = heuristics.first_within(tries, clock.work(CORE_WORK))
+            if offsets is not None:
+                return True, offsets
+        return self.search(core, clock)
+
+
+def _settled(fits: bool | None, offsets: Offsets, solver: str) -> Outcome[Verdict]:
+    """What a strategy says: nothing where it is open, and else what no other can say better."""
+    if fits is None:
+        return Outcome()
+    return Outcome(Verdict(fits, offsets, solver), bound=SETTLED)
+
+
+def _by_orders(packing: OpenPacking, best: Verdict | None, clock: Clock) -> Outcome[Verdict]:
+    offsets = heuristics.first_within(packing.orders, clock)
+    return Outcome() if offsets is None else _settled(True, offsets, "order")
+
+
+def _by_promotion(packing: OpenPacking, best: Verdict | None, clock: Clock) -> Outcome[Verdict]:
+    offsets = heuristics.first_within(packing.promoted, clock)
+    return Outcome() if offsets is None else _settled(True, offsets, "promotion")
+
+
+def _large_first(packing: OpenPacking, best: Verdict | None, clock: Clock) -> Outcome[Verdict]:
+    def solve(core: Instance) -> tuple[bool | None, Offsets]:
+        fits, offsets = core_first(core, lambda inner: packing.solve_core(inner, clock))
+        return (fits, offsets) if fits is not None else packing.solve_core(core, clock)
+
+    return _unless_long(_settled(*large_first(packing.instance, solve), "large"), clock)
+
+
+def _core_first(packing: OpenPacking, best: Verdict | None, clock: Clock) -> Outcome[Verdict]:
+    solved = core_first(packing.instance, lambda core: packing.solve_core(core, clock))
+    return _unless_long(_settled(*solved, "core"), clock)
+
+
+def _unless_long(outcome: Outcome[Verdict], clock: Clock) -> Outcome[Verdict]:
+    """No more is asked of what had the most work that a core is worth."""
+    return replace(outcome, finished=clock.looks >= MOST_CORE_WORK)
+
+
+def _search(packing: OpenPacking, best: Verdict | None, clock: Clock) -> Outcome[Verdict]:
+    return _settled(*packing.search(packing.instance, clock), "search")
+
+
+def _by_cp_sat(packing: OpenPacking, best: Verdict | None, clock: Clock) -> Outcome[Verdict]:
+    if not cp_sat.can_begin(clock):
+        return Outcome(finished=True)
+    return _settled(*cp_sat.solve(packing.instance, clock), "cp-sat")
+
+
+BY_ORDERS = Strategy("order", "most networks fit in one of a few orders", _by_orders)
+STRATEGIES = (
+    BY_ORDERS,
+    Strategy("promotion", "what sticks out goes first: often enough", _by_promotion),
+    Strategy("large", "small ones find room around large ones", _large_first),
+    Strategy("core", "only where memory is nearly full is it a puzzle", _core_first),
+    Strategy("search", "exact: finds a packing or proves that there is none", _search),
+    Strategy(
+        "cp-sat",
+        "another way to search, for what is still open",
+        _by_cp_sat,
+        least_work=CP_SAT_WORK,
+    ),
+)
+STAGES = ("trivial", *(strategy.name for strategy in STRATEGIES))
+SETTLED = (0.0,)
+"""The value of any answer: none is better than another."""
+FIRST_WORK = 32  # looks at the clock in the first round: some hundredths of a second
+QUICK_WORK = 256
+"""Looks at the clock for a packing that is asked for often: some tenths of a second."""
+LONG_WORK = 4096
+"""The same for one that much depends on: some seconds."""
 
 
 def settle(instance: Instance, clock: Clock) -> Verdict:
-    """Try one part of the portfolio after another on an instance whose load fits."""
-    verdict = _quick(instance, clock)
-    if verdict.fits is not None or clock.expired() or verdict.solver == "order":
-        return verdict
-
-    def solve_core(core: Instance) -> tuple[bool | None, list[int]]:
-        quick = _quick(core, clock)
-        if quick.fits:
-            return True, quick.offsets
-        return skyline.solve(core, clock.part(min(CORE_S, CORE_SHARE * clock.left_s)))
-
-    def solve_large(core: Instance) -> tuple[bool | None, list[int]]:
-        fits, offsets = crowded_first(core, solve_core)
-        return (fits, offsets) if fits is not None else solve_core(core)
-
-    for core_first, solve, name in (
-        (large_first, solve_large, "large"),
-        (crowded_first, solve_core, "crowded"),
-    ):
-        fits, offsets = core_first(instance, solve)
-        if fits is not None or clock.expired():
-            return Verdict(fits, offsets, name)
-    second_opinion = cp_sat.available() and clock.left_s > CP_SAT_S
-    share = SEARCH_SHARE if second_opinion else 1.0
-    fits, offsets = skyline.solve(instance, clock.part(share * clock.left_s))
-    if fits is not None or clock.expired() or not second_opinion:
-        return Verdict(fits, offsets, "search")
-    fits, offsets = cp_sat.solve(instance, clock)
-    return Verdict(fits, offsets, "cp-sat")
-
-
-def _quick(instance: Instance, clock: Clock) -> Verdict:
-    """By orders and repairs; of more than a search can take, by orders alone."""
+    """Whether an instance whose load fits can be packed, by one strategy after another."""
     if not heuristics.can_pair(instance.start, instance.stop, clock):
-        places = in_time_order(instance.as_lifetimes())
-        placed = [places[id] for id in instance.ids]
-        fits = instance.extent(placed) <= instance.capacity
-        return Verdict(fits or None, placed if fits else [], "order")
-    if (offsets := heuristics.list_placement(instance, clock)) is not None:
-        return Verdict(True, offsets, "order")
-    if len(instance) > MOST_BLOCKS:
-        return Verdict(None, solver="order")
-    offsets = heuristics.promotion(instance, clock.part(0.02), 10)
-    return Verdict(None if offsets is None else True, offsets or [], "promotion")
+        return _in_time_order(instance)
+    searched = len(instance) <= MOST_BLOCKS
+    strategies = STRATEGIES if searched else STRATEGIES[:1]
+    first_work = FIRST_WORK
+    portfolio = Portfolio(strategies, lambda verdict: SETTLED, first_work=first_work)
+    result = portfolio.solve(OpenPacking(instance), clock)
+    return result.best or Verdict(None, solver="search" if searched else "order")
+
+
+def _in_time_order(instance: Instance) -> Verdict:
+    """Very many blocks are placed as they begin."""
+    places = in_time_order(instance.as_lifetimes())
+    offsets = [places[id] for id in instance.ids]
+    fits = instance.extent(offsets) <= instance.capacity
+    return Verdict(fits or None, offsets if fits else [], "order")
 
 
 def _validate(lifetimes: Sequence[Lifetime], capacity_bytes: int) -> None:

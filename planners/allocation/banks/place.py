@@ -22,7 +22,7 @@ from typing import Any
 from planners.allocation.banks.assignment import Assigned, Assignment
 from planners.allocation.banks.model import Bank, Banked, BankPlaces, BankProblem
 from planners.allocation.min_capacity import pack_tightest
-from planners.allocation.portfolio import pack
+from planners.allocation.portfolio import LONG_WORK, QUICK_WORK, pack
 from planners.allocation.problem.instance import split_in_time
 from planners.allocation.problem.model import Lifetime, live_peak
 from planners.core.errors import BadInput
@@ -31,7 +31,6 @@ from planners.core.progress import Clock
 # ---- Places at once: each bank in turn takes, in some order, what its load allows ----------------
 
 TRIES = 40  # packings of one bank before tensors are taken out for good
-EACH_S = 1.0
 
 
 def orders(problem: BankProblem) -> Iterator[list[Lifetime]]:
@@ -84,11 +83,10 @@ def _peak_with(held: Sequence[Lifetime], item: Lifetime) -> int:
 def _packed(held: list[Lifetime], fixed: set[str], bank: Bank, clock: Clock) -> Mapping[str, int]:
     """Offsets of all that can be packed; the last that came are the first to leave."""
     for _ in range(TRIES):
-        limit = max(0.05, min(EACH_S, clock.left_s / 4))
-        packing = pack(held, bank.size_bytes, time_limit_s=limit, explain=False)
+        packing = pack(held, bank.size_bytes, explain=False, clock=clock.work(QUICK_WORK))
         if packing.status == "packed":
             return packing.offsets
-        tight = pack_tightest(held, time_limit_s=limit)
+        tight = pack_tightest(held, clock=clock.work(QUICK_WORK))
         if tight.extent_bytes <= bank.size_bytes:
             return tight.offsets
         loose = [item for item in held if item.id not in fixed]
@@ -97,7 +95,7 @@ def _packed(held: list[Lifetime], fixed: set[str], bank: Bank, clock: Clock) -> 
         above = {i.id for i in loose if tight.offsets[i.id] + i.size_bytes > bank.size_bytes}
         held = [item for item in held if item.id not in (above or {loose[-1].id})]
     kept = [item for item in held if item.id in fixed]
-    return pack_tightest(kept, time_limit_s=EACH_S).offsets
+    return pack_tightest(kept, clock=clock.work(QUICK_WORK)).offsets
 
 
 def _too_small(items: Sequence[Lifetime], bank: Bank) -> BadInput:
@@ -109,10 +107,6 @@ def _too_small(items: Sequence[Lifetime], bank: Bank) -> BadInput:
 
 
 # --------------------------------------------------------------------------------------------------
-
-PACK_SHARE, PACK_S = 0.1, 3.0  # of the time left, and the most, for one stretch of one bank
-FILL_SHARE = 0.3  # of the time, for plans at once
-LEVEL_SHARE = 0.7  # of the time left, for a bank that others come after
 
 
 def place_in_banks(
@@ -154,7 +148,7 @@ class _BankSearch:
         self.solver = "filled"
         for way in known:
             self._offer(way, "known")
-        part = clock.part(FILL_SHARE * clock.left_s)
+        part = clock.work(LONG_WORK)
         for order in orders(problem):
             if self.best is not None and (part.expired() or not any(problem.cost(self.best))):
                 break
@@ -166,7 +160,7 @@ class _BankSearch:
         assignment = Assignment(problem)
         last = len(problem.banks) - 1
         for bank in range(last, 0, -1):
-            part = self.clock.part(self.clock.left_s * (LEVEL_SHARE if bank > 1 else 1.0))
+            part = self.clock.among(bank)
             bounds[bank], none_exists = self._settle(assignment, bank, part)
             if none_exists:
                 return self._answer("infeasible", bounds)
@@ -184,8 +178,7 @@ class _BankSearch:
         """
         bound = 0
         while self.best is None or self.problem.touched_in(self.best)[bank] > bound:
-            if clock.left_s <= 0:
-                self.clock.end()
+            if clock.expired():
                 break
             found = assignment.solve(bank, clock.left_s)
             if self.sure:
@@ -215,8 +208,7 @@ class _BankSearch:
         for k, bank in enumerate(self.problem.banks):
             held = [item for item in self.problem.lifetimes if found.bank_of[item.id] == k]
             for group in split_in_time(held):
-                limit = max(0.05, min(PACK_S, PACK_SHARE * clock.left_s))
-                packing = pack(group, bank.size_bytes, time_limit_s=limit)
+                packing = pack(group, bank.size_bytes, clock=clock.work(LONG_WORK))
                 if packing.status == "packed":
                     places |= {id: (bank.name, at) for id, at in packing.offsets.items()}
                     continue
@@ -233,7 +225,7 @@ class _BankSearch:
 
     def _fill_as(self, bank_of: Mapping[str, int], clock: Clock) -> None:
         """A plan near an assignment, if there is time for it or none yet."""
-        if self.best is None or clock.left_s > 0:
+        if self.best is None or not clock.expired():
             busy = self.problem.bytes_touched
             self._fill(
                 sorted(self.problem.lifetimes, key=lambda t: (bank_of[t.id], -busy(t))), clock
@@ -245,14 +237,14 @@ class _BankSearch:
 
     def _is_better(self, places: BankPlaces, than: BankPlaces) -> bool:
         one, other = self.problem.cost(places), self.problem.cost(than)
-        if one != other or self.tie is None or self.clock.left_s <= 0:
+        if one != other or self.tie is None or self.clock.expired():
             return one < other
         return self.tie(places) < self.tie(than)
 
     def _alone(self) -> Banked:
         """One bank: nothing to choose, and the packer says whether all fits."""
         (bank,) = self.problem.banks
-        packing = pack(self.problem.lifetimes, bank.size_bytes, time_limit_s=self.clock.left_s)
+        packing = pack(self.problem.lifetimes, bank.size_bytes, clock=self.clock)
         if packing.status == "packed":
             self._offer({id: (bank.name, at) for id, at in packing.offsets.items()}, "packed")
             return self._answer("placed", [0])

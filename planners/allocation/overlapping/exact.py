@@ -6,17 +6,16 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
-from planners.allocation.cp_sat import available
+from planners.allocation.cp_sat import available, can_begin, solve_within
 from planners.allocation.overlapping.model import Places, PoolProblem
 from planners.core.progress import Clock
 
 MOST_PAIRS = 4000
-LEAST_S = 0.2  # with less time it is not begun
 WORKERS = 2
-LINEAR_S = 2.0
+LINEAR_WORK = 4096  # looks at a clock, where addresses do not go round: some seconds
 
 
 def improve(
@@ -26,10 +25,10 @@ def improve(
 
     It ends with the first pool of `least` bytes. OR-Tools is not available beside highspy.
     """
-    if not available() or len(part.pairs) > MOST_PAIRS or clock.left_s < LEAST_S:
+    if len(part.pairs) > MOST_PAIRS or not can_begin(clock):
         return pool, places, part.floor
     least = max(least, part.floor)
-    size, placed, bound = _solved(part, least, pool, places, clock.left_s, circular=True)
+    size, placed, bound = _solved(part, least, pool, places, clock, circular=True)
     # The search begins at `least`, so a bound of `least` is no proof.
     return size, placed, bound if bound > least else part.floor
 
@@ -38,11 +37,11 @@ def least_extent(part: PoolProblem, extent: int, places: Places) -> tuple[int, P
     """The same for addresses that do not go round: places up to the least extent."""
     if not available():
         return extent, places, part.floor
-    return _solved(part, part.floor, extent, places, LINEAR_S, circular=False)
+    return _solved(part, part.floor, extent, places, Clock(inf).work(LINEAR_WORK), circular=False)
 
 
 def _solved(
-    part: PoolProblem, least: int, most: int, places: Places, limit_s: float, *, circular: bool
+    part: PoolProblem, least: int, most: int, places: Places, clock: Clock, *, circular: bool
 ) -> tuple[int, Places, int]:
     """The least size from `least` to `most`, places in it, and the bound that the solver proved."""
     from ortools.sat.python import cp_model  # slow to import, and never with highspy loaded
@@ -54,8 +53,7 @@ def _solved(
         model.add_hint(offset, place // unit)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = WORKERS if circular else 1
-    solver.parameters.max_time_in_seconds = limit_s
-    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    if solve_within(solver, model, clock) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return most, places, part.floor
     placed = tuple(int(solver.value(offset)) * unit for offset in offsets)
     proven = ceil(solver.best_objective_bound - 1e-6) * unit

@@ -254,27 +254,43 @@ def _deep_recursion(depth: int) -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def solve(instance: Instance, clock: Clock) -> tuple[bool | None, list[int]]:
-    """(True, offsets), (False, []) where proved infeasible, or (None, []) when time ended.
+class RisingSearch:
+    """An instance searched in runs of ever more nodes, the choices in another order each time.
 
-    Runs of limited length with the choices in another order each time; what one run has learnt
-    the next ones know, so even a proof may take many runs. Room to spare makes the search harder,
-    not easier, as there are more ways to waste it: so searches within less take turns.
+    What one run has learnt the next ones use, so even a proof may take many runs; a run that the
+    clock ended is begun again. Room to spare makes the search harder, not easier, as there are more
+    ways to waste it: so searches within less take turns.
     """
-    rivals = [SkylineSearch(tight) for tight in _tightened(instance)]
-    exact = rivals[-1]
-    limit, turn = float(FIRST_NODES), 0
-    while not clock.expired():
-        strategy = BranchingRule(turn % 2 == 1, NOISE if turn > 1 else 0.0, turn)
-        for search in tuple(rivals):
-            fits = search.run(strategy, int(limit), clock)
-            if fits or (fits is False and search is exact):
+
+    def __init__(self, instance: Instance) -> None:
+        self._rivals = [SkylineSearch(tight) for tight in _tightened(instance)]
+        self._exact = self._rivals[-1]
+        self._limit, self._turn = float(FIRST_NODES), 0
+        self._waiting = list(self._rivals)
+
+    def run(self, clock: Clock) -> tuple[bool | None, list[int]]:
+        """(True, offsets), (False, []) where proved infeasible, or (None, []) where time ended."""
+        while not clock.expired():
+            if not self._waiting:
+                self._turn += 1
+                self._limit *= MORE_NODES
+                self._waiting = list(self._rivals)
+            turn, search = self._turn, self._waiting[0]
+            rule = BranchingRule(turn % 2 == 1, NOISE if turn > 1 else 0.0, turn)
+            fits = search.run(rule, int(self._limit), clock)
+            if fits or (fits is False and search is self._exact):
                 return fits, search.offsets if fits else []
             if fits is False:
-                rivals.remove(search)
-        turn += 1
-        limit *= MORE_NODES
-    return None, []
+                self._rivals.remove(search)
+            elif search.nodes <= search.limit:
+                return None, []  # The clock ended it.
+            self._waiting.pop(0)
+        return None, []
+
+
+def solve(instance: Instance, clock: Clock) -> tuple[bool | None, list[int]]:
+    """(True, offsets), (False, []) where proved infeasible, or (None, []) where time ended."""
+    return RisingSearch(instance).run(clock)
 
 
 def _tightened(instance: Instance) -> list[Instance]:
