@@ -117,7 +117,7 @@ def _with_needed(asked: Alignments, best: Settled | None, clock: Clock) -> Outco
     each has half of the work that is left."""
     for a, part in rounded_parts(asked.lifetimes):
         within = _within(asked.lifetimes, asked.capacity_bytes, a)
-        answer = asked.solve(part, within, clock.work(1 + clock.looks_left // 2))
+        answer = asked.solve(part, within, clock.share(0.5))
         if answer.fits is False:
             return _final(replace(answer, asked=part, capacity_bytes=within))
     return Outcome()

@@ -83,9 +83,12 @@ def solve_within(solver: Any, model: Any, clock: Clock) -> Any:
     if clock.looks_left < inf:
         solver.parameters.max_deterministic_time = clock.looks_left / LOOKS_A_SECOND
     try:
-        return _watched(solver, model, clock)
+        status = _watched(solver, model, clock)
     finally:
-        clock.worked(1 + ceil(solver.response_proto.deterministic_time * LOOKS_A_SECOND))
+        clock.spend(1 + ceil(solver.response_proto.deterministic_time * LOOKS_A_SECOND))
+    if solver.status_name(status) in ("UNKNOWN", "FEASIBLE"):
+        clock.end()
+    return status
 
 
 def _watched(solver: Any, model: Any, clock: Clock) -> Any:

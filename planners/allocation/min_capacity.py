@@ -14,8 +14,10 @@ from planners.allocation.problem.instance import reduce
 from planners.allocation.problem.model import Lifetime
 from planners.core.progress import Clock, ProgressCallback
 
-FIRST_WORK = 256
+FIRST_WORK = 4096
 """Looks at the clock for one capacity in the first round; twice as many in each that follows."""
+CAPACITIES = 6
+"""Of a round: with more work the next one finds better than with more capacities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,14 @@ def pack_tightest(
     if are_interrupted(lifetimes):
         placed = least_interrupted(lifetimes, clock)
         return Tightest(placed.offsets, placed.extent_bytes, placed.bound_bytes)
-    bound, offsets = aligned_load(lifetimes), quick_arena(lifetimes, clock)
+    bound = aligned_load(lifetimes)
+    offsets: Mapping[str, int] = quick_arena(lifetimes, clock)
     tight = Tightest(offsets, extent_of(lifetimes, offsets), bound)
     clock.report("best fit", tight.extent_bytes, bound)
     if len(lifetimes) > MOST_BLOCKS:
         offsets = _lowest_of_orders(lifetimes, offsets, bound, clock)
         return Tightest(offsets, extent_of(lifetimes, offsets), bound)
+    tight = _tried(lifetimes, tight, bound, clock.work(FIRST_WORK))
     work = FIRST_WORK
     while tight.bound_bytes < tight.extent_bytes and not clock.expired():
         tight = _between(lifetimes, tight, work, clock)
@@ -58,23 +62,31 @@ def pack_tightest(
     return tight
 
 
-def _between(lifetimes: Sequence[Lifetime], tight: Tightest, work: int, clock: Clock) -> Tightest:
-    """A round of capacities between the bound and the extent, the bound first; of what is left
-    after each that is not enough, or is not found to be in so much work, the middle."""
-    unit = unit_of(lifetimes)
+def _tried(lifetimes: Sequence[Lifetime], tight: Tightest, capacity: int, clock: Clock) -> Tightest:
+    """With what a capacity says, in the work of a clock."""
     offsets, extent, bound = tight.offsets, tight.extent_bytes, tight.bound_bytes
-    capacity = tried = bound
-    while tried < extent and not clock.expired():
-        packing = pack(lifetimes, capacity, explain=False, clock=clock.work(work))
-        if packing.status == "packed":
-            offsets, extent = packing.offsets, packing.extent_bytes
-        else:
-            tried = capacity + unit
-            if packing.status == "infeasible":
-                bound = max(bound, tried)
-        clock.report("packing", extent, min(bound, extent))
-        capacity = tried + (extent - tried) // (2 * unit) * unit
+    packing = pack(lifetimes, capacity, explain=False, clock=clock)
+    if packing.status == "packed":
+        offsets, extent = packing.offsets, packing.extent_bytes
+    elif packing.status == "infeasible":
+        bound = max(bound, capacity + unit_of(lifetimes))
+    clock.report("packing", extent, min(bound, extent))
     return Tightest(offsets, extent, min(bound, extent))
+
+
+def _between(lifetimes: Sequence[Lifetime], tight: Tightest, work: int, clock: Clock) -> Tightest:
+    """A round of capacities between the bound and the extent: the middle of what is left after each
+    that is not enough, or not found to be in so much work."""
+    unit = unit_of(lifetimes)
+    least = tight.bound_bytes
+    for _ in range(CAPACITIES):
+        if least >= tight.extent_bytes or clock.expired():
+            break
+        capacity = least + (tight.extent_bytes - least) // (2 * unit) * unit
+        tight = _tried(lifetimes, tight, capacity, clock.work(work))
+        if tight.extent_bytes > capacity:
+            least = max(capacity + unit, tight.bound_bytes)
+    return tight
 
 
 def _lowest_of_orders(

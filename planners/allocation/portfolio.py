@@ -258,10 +258,10 @@ def _settle_all(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock
 
 
 MOST_BLOCKS = 10_000  # a search holds a set of blocks for each section: more are placed only
-PROMOTIONS = 10  # orders from which what sticks out is moved forward
+PROMOTIONS = 2  # orders from which what sticks out is moved forward
 CORE_WORK = 64  # looks at the clock for orders and promotion of a core
-MOST_CORE_WORK = 1024  # in a round: a core that takes more is as hard as the whole
-CP_SAT_WORK = 4096  # with less work CP-SAT is not begun: it takes a second to start
+MOST_CORE_WORK = 256  # in a round: a core that takes more is as hard as the whole
+CP_SAT_WORK = 512  # with less work CP-SAT is not begun: it takes a second to start
 
 
 class OpenPacking:
