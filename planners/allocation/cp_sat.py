@@ -77,13 +77,13 @@ def _build(
     return offsets
 
 
-def solve_within(solver: Any, model: Any, clock: Clock) -> Any:
+def solve_within(solver: Any, model: Any, clock: Clock, callback: Any = None) -> Any:
     """Solve within the work and the time of a clock, while a thread polls for a stop."""
     solver.parameters.max_time_in_seconds = clock.left_s
     if clock.looks_left < inf:
         solver.parameters.max_deterministic_time = clock.looks_left / LOOKS_A_SECOND
     try:
-        status = _watched(solver, model, clock)
+        status = _watched(solver, model, clock, callback)
     finally:
         clock.spend(1 + ceil(solver.response_proto.deterministic_time * LOOKS_A_SECOND))
     if solver.status_name(status) in ("UNKNOWN", "FEASIBLE"):
@@ -91,9 +91,9 @@ def solve_within(solver: Any, model: Any, clock: Clock) -> Any:
     return status
 
 
-def _watched(solver: Any, model: Any, clock: Clock) -> Any:
+def _watched(solver: Any, model: Any, clock: Clock, callback: Any) -> Any:
     if not clock.may_stop:
-        return solver.solve(model)
+        return solver.solve(model, callback)
     done = Event()
 
     def watch() -> None:
@@ -105,7 +105,7 @@ def _watched(solver: Any, model: Any, clock: Clock) -> Any:
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        return solver.solve(model)
+        return solver.solve(model, callback)
     finally:
         done.set()
         watcher.join()

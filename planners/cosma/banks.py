@@ -24,11 +24,9 @@ from planners.core.units import format_bytes
 from planners.cosma.emit.program import emit
 from planners.cosma.model.problem import ScheduleProblem, TensorStay, runs
 from planners.cosma.options import CosmaOptions
-from planners.cosma.order.peak import minimum_peak
+from planners.cosma.order.peak import PEAK_WORK, minimum_peak
 from planners.simulator.account import account
 from planners.simulator.timing import schedule
-
-ORDER_SHARE = 0.3  # of the time, for the order of least peak
 
 
 def plan_in_banks(request: Problem[CosmaOptions], problem: ScheduleProblem, about: str) -> Plan:
@@ -43,9 +41,7 @@ def plan_in_banks(request: Problem[CosmaOptions], problem: ScheduleProblem, abou
     machine = with_scratchpad(machine, problem.budget_bytes)
     if chosen.schedule == "mpmf":
         clock.report("schedule of least peak")
-        peak = minimum_peak(
-            problem.graph, problem.parameters, clock=clock.part(ORDER_SHARE * clock.left_s)
-        )
+        peak = minimum_peak(problem.graph, problem.parameters, clock=clock.work(PEAK_WORK))
         problem = replace(problem, schedule=peak.schedule)
     stays = {problem.lines[stay.line].tensor: stay for stay in runs(problem, frozenset())}
     lives = tuple(_lifetimes(problem, stays))
@@ -55,8 +51,7 @@ def plan_in_banks(request: Problem[CosmaOptions], problem: ScheduleProblem, abou
     emitted = _Emitted(problem, machine, stays)
     found = place_in_banks(
         BankProblem(lives, banks, _touched(problem)),
-        time_limit_s=clock.left_s,
-        should_stop=clock.expired,
+        clock=clock,
         tie=emitted.seconds,
     )
     if found.status != "placed":

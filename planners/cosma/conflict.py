@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
 from typing import NamedTuple
 
 from planners.allocation.min_capacity import pack_tightest
@@ -17,8 +18,8 @@ from planners.cosma.order.peak import least_for_kept, minimum_peak
 from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.immediate import loose
 
-# Seconds for one question: which order needs least, how tight stays can be packed.
-QUESTION_S = 3.0
+# Looks at the clock for one question: which order needs least, how tight stays can be packed.
+QUESTION_WORK = 2048
 
 
 class LeastMemoryNeed(NamedTuple):
@@ -59,11 +60,14 @@ def conflict_of(
 def _need(problem: ScheduleProblem, schedule: str, objective: str) -> LeastMemoryNeed:
     if objective == "peak":
         return _without_spills(problem, schedule)
-    ordered = replace(problem, schedule=_best_order(problem, schedule, Clock(QUESTION_S)))
+    ordered = replace(
+        problem, schedule=_best_order(problem, schedule, Clock(inf).work(QUESTION_WORK))
+    )
     most = max(ordered.needed, default=0)
     step = ordered.needed.index(most)
     if most <= problem.budget_bytes and ordered.kept:
-        tight = pack_tightest(lifetimes(ordered, loose(ordered)), time_limit_s=QUESTION_S)
+        part = Clock(inf).work(QUESTION_WORK)
+        tight = pack_tightest(lifetimes(ordered, loose(ordered)), clock=part)
         most = max(most, tight.extent_bytes)
     operator = problem.graph.operators[ordered.schedule[step]].name
     return LeastMemoryNeed(most, operator, ordered.held_at(step))
@@ -73,7 +77,7 @@ def _without_spills(problem: ScheduleProblem, schedule: str) -> LeastMemoryNeed:
     enough = replace(problem, budget_bytes=1 << 62)
     any_order = schedule != "default"
     try:
-        least = least_memory(enough, Clock(QUESTION_S), any_order=any_order)
+        least = least_memory(enough, Clock(inf).work(QUESTION_WORK), any_order=any_order)
     except BudgetTooSmall as error:
         return LeastMemoryNeed(error.need_bytes, error.operator, error.tensors)
     return LeastMemoryNeed(least[1].cost_bytes)

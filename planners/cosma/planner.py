@@ -247,9 +247,8 @@ def _solve_order(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -
     from planners.cosma.replace.relaxation import relax
 
     clock.report(chosen.replacement)
-    half = clock.part(0.5 * clock.left_s)
-    stays, name = replace_by(chosen.replacement, problem, chosen.alignment, half)
-    relaxed = relax(problem, time_limit_s=clock.left_s)
+    stays, name = replace_by(chosen.replacement, problem, chosen.alignment, clock.share(0.5))
+    relaxed = relax(problem, clock.solver_s)
     bound = 0 if relaxed is None else relaxed.bound_bytes
     return Solution(stays, cost_of(problem, stays), bound, name)
 

@@ -116,12 +116,14 @@ def place_in_banks(
     time_limit_s: float = 20.0,
     should_stop: Callable[[], bool] | None = None,
     tie: Callable[[BankPlaces], float] | None = None,
+    clock: Clock | None = None,
 ) -> Banked:
     """The best places found, or known already, with what is proven of them.
 
-    Of those found that cost the same, the one with the least `tie` is taken.
+    A search that is a part of another gives its `clock` in place of a limit. Of those found that
+    cost the same, the one with the least `tie` is taken.
     """
-    clock = Clock(time_limit_s, should_stop=should_stop)
+    clock = clock or Clock(time_limit_s, should_stop=should_stop)
     return _BankSearch(problem, clock, list(known), tie).run()
 
 
@@ -180,7 +182,7 @@ class _BankSearch:
         while self.best is None or self.problem.touched_in(self.best)[bank] > bound:
             if clock.expired():
                 break
-            found = assignment.solve(bank, clock.left_s)
+            found = assignment.solve(bank, clock.solver_s)
             if self.sure:
                 bound = max(bound, found.bound_bytes)
             if found.bank_of is None:

@@ -18,7 +18,7 @@ from planners.cosma.ilp.variables import Ilp, Kind
 from planners.cosma.model.constraints import KNOWN, WishedStays, reordered, require_counted
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.options import CosmaOptions
-from planners.cosma.order.peak import minimum_peak
+from planners.cosma.order.peak import PEAK_WORK, minimum_peak
 
 
 def export_ilp(
@@ -68,7 +68,7 @@ def _model(graph: Graph, budget_bytes: int, chosen: CosmaOptions, clock: Clock) 
             raise BadInput("the peak of the default schedule needs no ILP: use --schedule mpmf")
         kind = "mpmf"
     elif schedule == "mpmf":
-        part = clock.part(0.5 * clock.left_s)
+        part = clock.work(PEAK_WORK)
         peak = minimum_peak(graph, parameters, clock=part, before=wished.before)
         problem = replace(problem, schedule=peak.schedule)
 

@@ -16,9 +16,6 @@ from planners.cosma.place.placement import settle
 from planners.cosma.replace.immediate import plan_at_once, with_last_means
 from planners.cosma.replace.optimal import Solution
 
-# Shares of the time left: solvers overrun a little, and one that is killed returns nothing.
-SOLVER_SHARE, PEAK_SHARE = 0.85, 0.5
-
 
 def plan_by_ilp(
     problem: ScheduleProblem, schedule: str, clock: Clock, solver: str | None = None
@@ -42,7 +39,7 @@ def plan_by_ilp(
         ilp = _build(problem, "full" if schedule == "joint" else "fixed", clock)
     except Cancelled:
         return _without(problem, 0, how, clock)
-    solved = solve(ilp, solver, SOLVER_SHARE * clock.left_s, lambda: _stop(clock))
+    solved = solve(ilp, solver, clock.solver_s, lambda: _stop(clock))
     if solved.status == "infeasible":
         raise _infeasible(problem, solved.solver)
     if solved.values is None:
@@ -64,7 +61,7 @@ def schedule_of_least_peak(
     The problem's own schedule where none is found.
     """
     ilp = _build(problem, "mpmf", clock)
-    solved = solve(ilp, solver, PEAK_SHARE * clock.left_s, lambda: _stop(clock))
+    solved = solve(ilp, solver, clock.solver_s, lambda: _stop(clock))
     if solved.values is None:
         return problem.schedule, False
     return order_of(ilp, solved), solved.status == "optimal"

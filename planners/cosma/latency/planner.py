@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from planners.allocation import load_lower_bound
+from planners.allocation.portfolio import LONG_WORK
 from planners.core.caches import RecentObjects
 from planners.core.details import LatencyClaim
 from planners.core.engines import spreads
@@ -23,7 +24,7 @@ from planners.cosma.latency.shifted import Placement
 from planners.cosma.latency.variants import Fastest
 from planners.cosma.model.constraints import NO_WISHES
 from planners.cosma.model.problem import ScheduleProblem, cost_of, extent_of
-from planners.cosma.order.peak import minimum_peak
+from planners.cosma.order.peak import PEAK_WORK, minimum_peak
 from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.optimal import Solution, solve_fixed
 from planners.simulator.timing import schedule
@@ -198,7 +199,7 @@ def _tried_all(
 
 def _orders(problem: ScheduleProblem, clock: Clock) -> Iterator[ScheduleProblem]:
     """The graph's own order and that of least peak, where they are others."""
-    part, before = clock.part(0.1 * clock.left_s), problem.wished.before
+    part, before = clock.work(PEAK_WORK), problem.wished.before
     least = minimum_peak(problem.graph, problem.parameters, clock=part, before=before)
     for order in (tuple(range(len(problem.schedule))), least.schedule):
         if order != problem.schedule:
@@ -208,7 +209,7 @@ def _orders(problem: ScheduleProblem, clock: Clock) -> Iterator[ScheduleProblem]
 def _solved(problem: ScheduleProblem, clock: Clock) -> Solution | None:
     """Stays of least traffic; None where what must be kept does not fit."""
     try:
-        return solve_fixed(problem, clock.part(0.2 * clock.left_s), quick=True)
+        return solve_fixed(problem, clock.work(LONG_WORK), quick=True)
     except BudgetTooSmall:
         return None
 

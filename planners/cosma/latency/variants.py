@@ -11,7 +11,8 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from planners.allocation import Lifetime, pack
+from planners.allocation import Lifetime
+from planners.allocation.portfolio import QUICK_WORK, pack
 from planners.core.machine import Machine
 from planners.core.program import Program
 from planners.core.progress import Clock
@@ -98,7 +99,6 @@ def roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) -> 
 AHEAD = (1, 2, 3, 4, 6, 8, 12, 16)
 CAPACITIES = (1.0, 0.93, 0.85, 0.75)
 """Shares of the budget that loads may fill as they come early: the fuller, the harder to pack."""
-PACKING_S = 0.2
 ROUNDS = 60
 """Variations of the best, one after the other."""
 CLOSE = 1e-9
@@ -196,8 +196,7 @@ class Fastest:
         )
         for lifetimes in rooms:
             self.clock.report("latency")
-            limit_s = min(PACKING_S, self.clock.left_s)
-            packing = pack(lifetimes, budget, time_limit_s=limit_s, explain=False)
+            packing = pack(lifetimes, budget, explain=False, clock=self.clock.work(QUICK_WORK))
             if packing.status == "packed":
                 yield {stay: packing.offsets[str(k)] for k, stay in enumerate(stays)}
 

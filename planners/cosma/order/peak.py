@@ -22,6 +22,10 @@ MOVES_A_LOOK = 2048
 """Moves between two looks at the clock: some milliseconds."""
 
 
+PEAK_WORK = 256
+"""Looks at the clock for an order of least peak on the way to something else: a second or two."""
+
+
 class _Op(NamedTuple):
     predecessors: int
     fresh: int  # bytes of outputs

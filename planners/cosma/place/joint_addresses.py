@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from math import ceil, gcd
 from typing import Any
 
+from planners.allocation.cp_sat import solve_within
 from planners.core.progress import Clock
 from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, runs
 
@@ -45,7 +46,7 @@ def solve_jointly(
     bound_bytes: int,
     hint: Mapping[TensorStay, int | None] | None,
     clock: Clock,
-    workers: int = 2,
+    workers: int = 1,
     windows: Collection[range] | None = None,
 ) -> JointAddresses:
     """Search for the cheapest placement, starting from `hint`, until proven or the time is over.
@@ -62,12 +63,11 @@ def solve_jointly(
     if hint is not None:
         model.add_hint(hint)
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(clock.left_s, 0.01)
     solver.parameters.num_workers = workers
     complete = sum(map(len, windows)) == len(problem.schedule)
     watcher = _watcher(cp_model, clock, model.unit, complete, solver.stop_search)
     solver.best_bound_callback = watcher.bound
-    status = solver.solve(model.model, watcher)
+    status = solve_within(solver, model.model, clock, watcher)
     if status == cp_model.INFEASIBLE:  # What must be kept has no place.
         return JointAddresses(None, {}, 0, bound_bytes)
     bound = max(bound_bytes, ceil(solver.best_objective_bound - 1e-6) * model.unit)
@@ -196,7 +196,7 @@ def _watcher(
 
         def bound(self, value: float) -> None:
             clock.report("addresses and replacement", self.best, max(0, ceil(value - 1e-6)) * unit)
-            if clock.expired():
+            if clock.left_s <= 0:
                 stop()
 
     return Watcher()

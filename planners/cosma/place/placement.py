@@ -36,12 +36,12 @@ def place(
     problem: ScheduleProblem,
     stays: Sequence[TensorStay],
     clock: Clock,
-    limit_s: float,
+    work: int,
     known: Uses | None = None,
 ) -> Placed:
     """Pack the stays into the budget, each group between which nothing lives by itself.
 
-    Where a group is not packed within the seconds given, its stays that have `known` addresses
+    Where a group is not packed in so many looks at the clock, its stays that have `known` addresses
     keep them, and the others are laid around.
     """
     offsets: dict[TensorStay, int] = {}
@@ -50,12 +50,9 @@ def place(
         packing: Packing = pack(
             lifetimes(problem, group),
             problem.budget_bytes,
-            time_limit_s=min(limit_s, clock.left_s),
             explain=False,
-            should_stop=clock.expired,
+            clock=clock.work(work),
         )
-        if packing.status == "unknown":
-            clock.end()
         if packing.status == "packed":
             offsets |= {run: packing.offsets[str(i)] for i, run in enumerate(group)}
             solver = packing.solver if packing.solver != "trivial" else solver

@@ -4,8 +4,10 @@ kept, one without the rest."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from planners.allocation.min_capacity import pack_tightest
+from planners.allocation.portfolio import LONG_WORK
 from planners.core.errors import refusal
 from planners.core.progress import Clock
 from planners.cosma.baselines.offline import replace_offline
@@ -13,9 +15,7 @@ from planners.cosma.baselines.schemes import replace_online
 from planners.cosma.model.problem import ScheduleProblem, TensorStay, cost_of, runs
 from planners.cosma.place.placement import gaps_within, lifetimes, place
 
-PACKING_S = 1.0
-# Stays arranged in hill climbing, and the share of the time that is left, where that is little.
-CLIMBING_WORK, CLIMBING_SHARE = 60_000, 0.25
+CLIMBING_WORK = 60_000  # stays arranged in hill climbing
 
 
 def plan_at_once(
@@ -27,7 +27,7 @@ def plan_at_once(
     """
     if not problem.kept:
         return _by_schemes(problem, clock)
-    placed = place(problem, loose(problem), clock, PACKING_S)
+    placed = place(problem, loose(problem), clock, LONG_WORK)
     return None if placed.stuck else placed.offsets, "nothing kept but what must be, packing"
 
 
@@ -35,8 +35,7 @@ def _by_schemes(problem: ScheduleProblem, clock: Clock) -> tuple[dict[TensorStay
     """The better of Belady's rule and of hill climbing, which mostly moves half as much."""
     found = dict(_apart(problem, replace_online(problem, "belady", 1)))
     if (cost := cost_of(problem, found)) > 0:
-        part = clock.part(CLIMBING_SHARE * clock.left_s)
-        offsets = replace_offline(problem, "hill_climb", 1, part, CLIMBING_WORK)
+        offsets = replace_offline(problem, "hill_climb", 1, clock, CLIMBING_WORK)
         climbed = dict(_apart(problem, offsets))
         if cost_of(problem, climbed) < cost:
             return climbed, "hill climbing, offline arena"
@@ -64,12 +63,13 @@ def _apart(
 def with_last_means(problem: ScheduleProblem, clock: Clock) -> dict[TensorStay, int]:
     """The loose stays as tight as they can be packed.
 
-    Raises `BudgetTooSmall` where that is proven to be too much, and `NoPlanFound` where it is not:
+    A few are looked for even once the time is over. Raises `BudgetTooSmall` where that is proven to
+    be too much, and `NoPlanFound` where it is not:
     what must be kept leaves no place for the rest.
     """
     stays = loose(problem)
-    limit_s = max(PACKING_S, clock.left_s)
-    tight = pack_tightest(lifetimes(problem, stays), time_limit_s=limit_s)
+    enough = Clock(inf).work(LONG_WORK) if clock.expired() else clock
+    tight = pack_tightest(lifetimes(problem, stays), clock=enough)
     if tight.extent_bytes <= problem.budget_bytes:
         return {run: tight.offsets[str(i)] for i, run in enumerate(stays)}
     step = problem.needed.index(max(problem.needed))

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import TypeVar
 
 from planners.allocation import cp_sat
+from planners.allocation.portfolio import LONG_WORK
 from planners.core.progress import Clock
 from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, cost_of, runs
 from planners.cosma.place.joint_addresses import JointAddresses, solve_jointly
@@ -23,15 +24,12 @@ from planners.cosma.replace.immediate import plan_at_once, with_last_means
 from planners.cosma.replace.relaxation import relax
 from planners.cosma.replace.repair import repair
 
-# Windows hold the steps this full or fuller; and the seconds to pack the outcome in.
-ROUNDS = ((0.9, 0.1), (0.7, 0.2), (0.4, 0.5))
-# Of the time, for the relaxation: even without a proof it tells what to drop.
-RELAX_SHARE = 0.6
-# What one window may take, as a share of the time left and in seconds: most take a tenth of one.
-WINDOW_SHARE, WINDOW_S = 0.15, 3.0
-# Seconds for the last try to pack, before all addresses join the model.
-PACKING_S = 5.0
-# Polling interval for a stop, and how long after one the relaxation's result is awaited.
+# Windows hold the steps this full or fuller; and the looks at the clock to pack the outcome in.
+ROUNDS = ((0.9, 256), (0.7, 512), (0.4, 1024))
+# What one window may take: most take a tenth of it.
+WINDOW_WORK = 4096
+# Polling interval for a stop, and how long after one the relaxation's result is awaited: a solver
+# in another thread cannot be asked.
 POLL_S, GRACE_S = 0.1, 0.5
 # The cost while there is no plan yet: where tensors must be kept, one has to be found.
 NEVER = 1 << 62
@@ -77,7 +75,7 @@ class _GapSearch:
     def run(self) -> None:
         if self._tell("capacity relaxation"):
             return
-        relaxed = _watched(self.clock, lambda: relax(self.problem, RELAX_SHARE * self.clock.left_s))
+        relaxed = _watched(self.clock, lambda: relax(self.problem, self.clock.solver_s))
         if relaxed is None:
             return
         if relaxed.bound_bytes < relaxed.objective_bytes:
@@ -86,8 +84,8 @@ class _GapSearch:
         dropped = relaxed.dropped
         known: dict[tuple[int, int], int] = {}
         windows: list[range] = []
-        for share, limit_s in ROUNDS:
-            placed = place(self.problem, runs(self.problem, dropped), self.clock, limit_s, known)
+        for share, work in ROUNDS:
+            placed = place(self.problem, runs(self.problem, dropped), self.clock, work, known)
             if not placed.stuck:
                 model = "gap ILP (HiGHS), windows (CP-SAT)" if windows else "gap ILP (HiGHS)"
                 self._offer(placed.offsets, f"{model}, packing ({placed.solver})")
@@ -97,7 +95,7 @@ class _GapSearch:
                 break
             windows = _merged([*windows, *_windows(self.problem, placed.stuck, share)])
             hint = dict.fromkeys(runs(self.problem, dropped))
-            part = self.clock.part(min(WINDOW_S, WINDOW_SHARE * self.clock.left_s))
+            part = self.clock.work(WINDOW_WORK)
             joint = self._jointly(hint, part, windows)
             if joint.dropped is None or joint.objective_bytes > joint.bound_bytes:
                 break
@@ -110,7 +108,7 @@ class _GapSearch:
         self._offer(repair(self.problem, dropped, self.clock), "gap ILP (HiGHS), repaired packing")
         if self._tell("addresses") or self.quick:
             return
-        placed = place(self.problem, runs(self.problem, dropped), self.clock, PACKING_S)
+        placed = place(self.problem, runs(self.problem, dropped), self.clock, LONG_WORK)
         if not placed.stuck:
             self._offer(placed.offsets, f"gap ILP (HiGHS), packing ({placed.solver})")
         if not self._tell("addresses") and cp_sat.available():
@@ -163,7 +161,7 @@ def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(POLL_S)
-    while thread.is_alive() and not clock.expired():
+    while thread.is_alive() and clock.left_s > 0:
         clock.report("capacity relaxation")
         thread.join(POLL_S)
     thread.join(GRACE_S)

@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from planners.allocation import pack
+from planners.allocation.portfolio import LONG_WORK, QUICK_WORK, pack
 from planners.core.progress import Clock
 from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, runs
 from planners.cosma.place.placement import gaps_within, lifetimes
 from planners.cosma.replace.immediate import loose
 
-# Many small packings are tried: a slow one counts as failed.
-QUESTION_S = 0.2
-# Of the time left, for stays that begin with all dropped that may go.
-LOOSE_SHARE = 0.3
 # How far before the longest window's end a cheaper boundary is looked for, in steps.
 LOOK_BACK = 8
 
@@ -62,8 +58,7 @@ def _from_loose(
     if offsets is None:
         return None
     extra = set(problem.gaps) - problem.kept - dropped
-    part = clock.part(LOOSE_SHARE * clock.left_s)
-    return _taken_back(problem, dropped, extra, offsets, part)
+    return _taken_back(problem, dropped, extra, offsets, clock.work(LONG_WORK))
 
 
 def _taken_back(
@@ -86,12 +81,9 @@ def _taken_back(
 def _pack(
     problem: ScheduleProblem, stays: Sequence[TensorStay], clock: Clock
 ) -> dict[TensorStay, int] | None:
-    packing = pack(
-        lifetimes(problem, stays),
-        problem.budget_bytes,
-        time_limit_s=min(QUESTION_S, clock.left_s),
-        explain=False,
-    )
+    """Many small packings are tried: one that takes much work counts as failed."""
+    part = clock.work(QUICK_WORK)
+    packing = pack(lifetimes(problem, stays), problem.budget_bytes, explain=False, clock=part)
     if packing.status != "packed":
         return None
     return {run: packing.offsets[str(i)] for i, run in enumerate(stays)}
