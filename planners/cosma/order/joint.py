@@ -11,17 +11,18 @@ Where tensors must be kept, an order may have no plan at all; then there is none
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
 from planners.core.errors import BudgetTooSmall, NoPlanFound
+from planners.core.portfolio import Outcome, Portfolio, Strategy, Value
 from planners.core.progress import Clock
 from planners.cosma.model.net import Net, net_of
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.bounds import Bound, Largest, Overflow
-from planners.cosma.order.peak import least_for_kept, minimum_peak
+from planners.cosma.order.peak import PEAK_WORK, least_for_kept, minimum_peak
 from planners.cosma.order.shortest_path import OrderRoute, OrderSearch, beam
 from planners.cosma.order.space import OrderSpace
 from planners.cosma.order.suffix_bounds import Tails
@@ -48,26 +49,23 @@ GUIDED_WIDTH, NARROW_WIDTH, NEAR_SHARE = 10, 3, 0.85
 PLACINGS, PLACING_STATES, SMALL = 8, 5000, 60
 # All orders are placed where there are no more than so many.
 MAX_ORDERS = 1000
-# Seconds for a schedule on the way. Shares of the time left at most: for one, for finding that of
-# least peak, mostly a second's work, and for planning it, for a beam, the tails.
-QUICK_S = 1.5
-FIXED_SHARE, PEAK_SHARE, LEAST_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.5, 0.4, 0.2, 0.6
-PEAK_STATES = 60_000
+# Looks at the clock: for each strategy in the first round, and for a plan on the way.
+FIRST_WORK, QUICK_TRY = 1024, 512
 
 
 def solve_all_orders(problem: ScheduleProblem, clock: Clock) -> Candidate:
-    """The best plan over all schedules, as time allows; no worse than what the problem's own and
-    that of least peak have in their shares of it."""
-    best = _first(problem, clock.share(FIXED_SHARE, bounds=False))
+    """The best plan over all schedules, as time allows, by the strategies of `STRATEGIES`."""
+    best = _first(problem, clock.work(FIRST_WORK, bounds=False))
     if best[1].cost_bytes == 0:
         return best
-    hunt = _Hunt(problem, best, clock)
-    attempts = (hunt.by_least_peak, hunt.plainly, hunt.by_largest, hunt.by_beams, hunt.by_tails)
-    for attempt in attempts:
-        attempt()
-        if hunt.proven or clock.expired():
-            break
+    hunt = OrderHunt(problem, best, clock)
+    portfolio = Portfolio(STRATEGIES, value=_cost, first_work=FIRST_WORK)
+    portfolio.solve(hunt, clock, None if best[1] is NOTHING else best)
     return hunt.result()
+
+
+def _cost(candidate: Candidate) -> Value:
+    return (candidate[1].cost_bytes,)
 
 
 def _first(problem: ScheduleProblem, clock: Clock) -> Candidate:
@@ -89,11 +87,13 @@ def _first(problem: ScheduleProblem, clock: Clock) -> Candidate:
         return replace(problem, schedule=peak.schedule), NOTHING
 
 
-class _Hunt:
-    """The best plan so far, the proven bound, and what was learned on the way."""
+class OrderHunt:
+    """The best plan so far, the proven bound, and what was learned on the way: each strategy goes
+    on from there."""
 
     def __init__(self, problem: ScheduleProblem, best: Candidate, clock: Clock) -> None:
-        self.problem, self.best, self.clock = problem, best, clock
+        self.problem, self.best, self.whole = problem, best, clock
+        self.clock = clock  # Of the turn.
         self.net = net_of(problem.graph, problem.parameters, problem.budget_bytes, problem.wished)
         # The cheapest schedule by sizes; its plan may cost more.
         self.route = OrderRoute(best[0].schedule, best[1].cost_bytes)
@@ -105,60 +105,80 @@ class _Hunt:
         # The last search, to be run again, and the order that its operators are numbered along.
         self._again: Callable[..., OrderSearch] | None = None
         self._along: Order | None = None
+        self._searches: dict[str, OrderSearch] = {}
+        self._beams = list(BEAMS)
+        self._tails: TailBounds | None = None
+        self._peak: Order | None = None
+        self._seeds = iter(range(PLACINGS))
+        self._unplaceable: set[Order] = set()
 
     @property
     def proven(self) -> bool:
         """Whether no schedule costs less by sizes than the best; its addresses may be open."""
         return self.bound_bytes >= self.route.cost_bytes
 
+    def in_given_order(self) -> None:
+        """The problem's own order."""
+        self._try(self.problem.schedule, quick=False)
+
     def by_least_peak(self) -> None:
         """The schedule of least peak, with the effort that it would have by itself."""
-        graph, parameters = self.problem.graph, self.problem.parameters
-        clock, before = self.clock.part(PEAK_SHARE * self.clock.left_s), self.problem.wished.before
-        peak = minimum_peak(graph, parameters, clock=clock, max_states=PEAK_STATES, before=before)
-        self._try(peak.schedule, quick=False, share=LEAST_SHARE)
+        if self._peak is None:
+            graph, parameters = self.problem.graph, self.problem.parameters
+            clock, before = self.clock.work(PEAK_WORK), self.problem.wished.before
+            self._peak = minimum_peak(graph, parameters, clock=clock, before=before).schedule
+        self._try(self._peak, quick=False)
 
     def plainly(self) -> None:
-        self._search(self.net, None, FIRST_STATES)
-
-    def by_beams(self) -> None:
-        for width, live_weight in BEAMS:
-            if not self.proven:
-                self._beam(self.net, width, live_weight)
+        """No bound but that of bytes that do not fit."""
+        self._search("plain", self.net, lambda space: None, FIRST_STATES)
 
     def by_largest(self) -> None:
         """Bounds from the largest tensors: strong where large branches compete for the room."""
         space, largest = OrderSpace(self.net), _largest(self.net)
         at_once = largest(space.settle(space.start(), []))
         good = at_once * self.net.unit > GOOD_SHARE * self.route.cost_bytes
-        if good and not self.proven:
+        if good and "largest" not in self._searches:
             self._beam(self.net, GUIDED_WIDTH, bound=_best_of(Overflow(space), largest))
-        self._search(self.net, largest, LARGEST_STATES if good else DOUBTFUL_STATES)
+        states = LARGEST_STATES if good else DOUBTFUL_STATES
+        self._search("largest", self.net, lambda space: largest, states)
+
+    def by_beams(self) -> None:
+        """A few states for each number of operators: schedules soon, and no bound."""
+        while self._beams and not self.proven and not self.clock.expired():
+            width, live_weight = self._beams[0]
+            self._beam(self.net, width, live_weight)
+            if not self.clock.cut:
+                self._beams.pop(0)
 
     def by_tails(self) -> None:
         """Bounds from the end of an order: strong where cost comes up all along it."""
-        order = (self.beamed or self.route).schedule
-        net = self.net.ordered(order)
-        tails = Tails(net)
-        clock = self.clock.part(TAILS_SHARE * self.clock.left_s)
-        space, known = OrderSpace(net), 0
+        if self._tails is None:
+            self._tails = TailBounds.along((self.beamed or self.route).schedule, self.net)
+        tails, net, order = self._tails.tails, self._tails.net, self._tails.order
+        space, clock = self._tails.space, self.clock
         while tails.first > 0 and not self.proven and not clock.expired():
+            before = tails.least
             tails.extend(clock)
             self._prove(tails.least)
             self._tell("bounds from the end")
-            if tails.least > known and not self.proven:
+            if tails.least > before and not self.proven:
                 near = tails.least * net.unit > NEAR_SHARE * self.route.cost_bytes
                 width = GUIDED_WIDTH if near else NARROW_WIDTH
                 self._beam(net, width, bound=tails.bound_for(space), order=order)
-            known = tails.least
-        self.states += tails.states
-        if not self.proven:
-            self._search(net, _best_of(tails.bound_for(space), _largest(net)), None, order)
+        self.states, self._tails.states = (
+            self.states + tails.states - self._tails.states,
+            tails.states,
+        )
+        if tails.first == 0 and not self.proven:
+            largest = _largest(net)
+            self._search("tails", net, lambda s: _best_of(tails.bound_for(s), largest), None, order)
 
     def result(self) -> Candidate:
         """The best plan under the bound over all schedules, in place of its own schedule's."""
-        if self.route.cost_bytes < self.best[1].cost_bytes:
-            self._place()
+        if self.route.cost_bytes < self.best[1].cost_bytes and not self.best_is_placed:
+            self.clock = self.whole
+            self._try(self.route.schedule)
         problem, solution = self.best
         if solution is NOTHING:
             raise no_plan(problem)
@@ -166,13 +186,17 @@ class _Hunt:
         solver = f"search over orders ({self.states} states), {solution.solver}"
         return problem, replace(solution, bound_bytes=bound, solver=solver)
 
-    def _place(self) -> None:
+    def by_placing(self) -> None:
         """Addresses for the best schedule by sizes, or for others that cost as much."""
         first, small = self.route.schedule, len(self.net.ops) <= SMALL
-        self._try(first, quick=not small)
+        if self.best_is_placed:
+            return
+        if first not in self._unplaceable:
+            self._try(first, quick=not small)
         limit = self.route.cost_bytes // self.net.unit + 1
-        for seed in range(PLACINGS):
-            if self._placed or self._again is None or self.clock.expired():
+        while not (self.best_is_placed or self._again is None or self.clock.expired()):
+            seed = next(self._seeds, None)
+            if seed is None:
                 break
             self._tell("other orders of the same cost")
             search = self._again(limit, seed=seed)
@@ -180,10 +204,12 @@ class _Hunt:
             if route := search.route():
                 full_route = route if self._along is None else route.along(self._along)
                 self._try(full_route.schedule, quick=not small)
-        if not (self._placed or small):
+        if not (self.best_is_placed or small):
             self._try(first, quick=False)
-        if self.proven and not self._placed:
+        if self.proven and not self.best_is_placed:
             self._place_every_order()
+        if not self.clock.cut:
+            self._unplaceable.add(first)
 
     def _place_every_order(self) -> None:
         """What addresses cost at least: the least over all orders, where these are few."""
@@ -198,7 +224,7 @@ class _Hunt:
             ordered = replace(self.problem, schedule=order)
             if max(ordered.needed) > ordered.budget_bytes:
                 continue
-            relaxed = relax(ordered, time_limit_s=self.clock.left_s)
+            relaxed = relax(ordered, self.clock.solver_s)
             bound = 0 if relaxed is None else relaxed.bound_bytes
             if bound < self.best[1].cost_bytes:
                 bound = max(bound, self._try(order, quick=False).bound_bytes)
@@ -206,7 +232,8 @@ class _Hunt:
         self.bound_bytes = max(self.bound_bytes, least)
 
     @property
-    def _placed(self) -> bool:
+    def best_is_placed(self) -> bool:
+        """Whether the best plan costs what the best schedule by sizes does."""
         return self.best[1].cost_bytes <= max(self.route.cost_bytes, self.bound_bytes)
 
     def _beam(
@@ -218,8 +245,7 @@ class _Hunt:
         order: Order | None = None,
     ) -> None:
         self._tell("beam over orders")
-        clock = self.clock.part(BEAM_SHARE * self.clock.left_s)
-        route = beam(OrderSpace(net), width, clock, live_weight, bound)
+        route = beam(OrderSpace(net), width, self.clock, live_weight, bound)
         if route is not None:
             route = route if order is None else route.along(order)
             self.beamed = min(self.beamed or route, route, key=lambda found: found.cost_bytes)
@@ -227,17 +253,25 @@ class _Hunt:
 
     def _search(
         self,
+        name: str,
         net: Net,
-        bound: Bound | None,
+        bound_of: Callable[[OrderSpace], Bound | None],
         max_states: int | None,
         order: Order | None = None,
     ) -> None:
-        """Search for less than the best plan costs; what is found is numbered along `order`."""
-        space = OrderSpace(net)
-        left = None if bound is None else _best_of(Overflow(space), bound)
-        search = OrderSearch(space, self.route.cost_bytes // net.unit, left)
-        self._again = partial(OrderSearch, space, bound=left)
-        self._along = order
+        """Go on with a search for less than the best plan costs; what is found is numbered along
+        `order`."""
+        if self.proven:
+            return
+        if name not in self._searches:
+            space = OrderSpace(net)
+            bound = bound_of(space)
+            left = None if bound is None else _best_of(Overflow(space), bound)
+            self._searches[name] = OrderSearch(space, self.route.cost_bytes // net.unit, left)
+            self._again = partial(OrderSearch, space, bound=left)
+            self._along = order
+        search = self._searches[name]
+        before = search.states
         while not (self.proven or search.done or self.clock.expired()):
             if search.states == max_states:
                 break
@@ -245,7 +279,7 @@ class _Hunt:
             search.run(self.clock, min(rest, REPORT_STATES))
             self._prove(search.least)
             self._tell("search over orders")
-        self.states += search.states
+        self.states += search.states - before
         self._prove(search.least)
         route = search.route()
         self._take(route if route is None or order is None else route.along(order))
@@ -259,11 +293,13 @@ class _Hunt:
             if not self.proven:
                 self._try(route.schedule)
 
-    def _try(self, schedule: Order, *, quick: bool = True, share: float = 1.0) -> Solution:
-        """Replacement and addresses for a schedule; at once, or in a share of the time."""
-        left_s = max(self.clock.left_s, 1e-9)
-        share = min(FIXED_SHARE, QUICK_S / left_s) if quick else share
-        clock = self.clock.share(share, bounds=False)
+    def _try(self, schedule: Order, *, quick: bool = True) -> Solution:
+        """Replacement and addresses for a schedule: at once, or with what is left of the turn."""
+        clock = (
+            self.clock.work(QUICK_TRY, bounds=False)
+            if quick
+            else self.clock.share(1.0, bounds=False)
+        )
         try:
             solved = _solved(self.problem, schedule, clock, quick=quick)
         except BudgetTooSmall:  # What must be kept is proven to have no place in this order.
@@ -282,6 +318,51 @@ class _Hunt:
             self.clock.report(stage, cost, min(self.bound_bytes, cost))
         else:
             self.clock.report(stage)
+
+
+@dataclass
+class TailBounds:
+    """Bounds from the end of an order, as far as they go, and the states that they took."""
+
+    order: Order
+    net: Net
+    tails: Tails
+    space: OrderSpace
+    states: int = 0
+
+    @classmethod
+    def along(cls, order: Order, net: Net) -> TailBounds:
+        ordered = net.ordered(order)
+        return cls(order, ordered, Tails(ordered), OrderSpace(ordered))
+
+
+def _strategy(
+    name: str, reason: str, method: Callable[[OrderHunt], None], *, last: bool = False
+) -> Strategy[OrderHunt, Candidate]:
+    """A method of the hunt. All but the `last` are over once the best by sizes is proven."""
+
+    def run(hunt: OrderHunt, best: Candidate | None, clock: Clock) -> Outcome[Candidate]:
+        hunt.clock = clock
+        method(hunt)
+        found = None if hunt.best[1] is NOTHING else hunt.best
+        finished = False if last and not hunt.best_is_placed else None
+        return Outcome(found, bound=(hunt.bound_bytes,), finished=finished)
+
+    def can_still_win(hunt: OrderHunt, best: Candidate) -> bool:
+        return last or not hunt.proven
+
+    return Strategy(name, reason, run, can_still_win)
+
+
+STRATEGIES = (
+    _strategy("given order", "often as good as any", OrderHunt.in_given_order),
+    _strategy("least peak", "spills little where the given order spills", OrderHunt.by_least_peak),
+    _strategy("plain", "small networks are soon settled", OrderHunt.plainly),
+    _strategy("largest", "large branches compete for the room", OrderHunt.by_largest),
+    _strategy("beams", "a schedule soon where no search ends", OrderHunt.by_beams),
+    _strategy("tails", "cost comes up all along the order", OrderHunt.by_tails),
+    _strategy("placing", "the best by sizes may not fit", OrderHunt.by_placing, last=True),
+)
 
 
 def no_plan(problem: ScheduleProblem) -> NoPlanFound:
