@@ -206,8 +206,8 @@ def test_larger_parts_are_tried_while_there_is_something_to_gain(
     graph = random_graph(2, 24, largest=99)
     p = problem(graph, 0.0)
     levels = [find_breaks(graph, most) for most in (4, 8, 16, 32)]
-    alone = [solve_parts(p, Clock(20), names).solution.cost_bytes for names in levels if names]
-    found = solve_parts(p, Clock(60))
+    alone = [solve_parts(p, Clock(4), names).solution.cost_bytes for names in levels if names]
+    found = solve_parts(p, Clock(12))
     assert found.solution.cost_bytes <= min(alone)
     assert found.breaks in levels
 

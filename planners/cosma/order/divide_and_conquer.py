@@ -1,36 +1,37 @@
 """Divide and conquer (IV): parts between break nodes, each in its best order, joined.
 
-First come plans of the whole, in the order given and in the one of least peak. Then each part is
-planned by the search over orders, with what crosses it in its place; the joined order is solved as
-a whole, so the plan is valid and its replacement the best for that order. What is lost is only
-what orders across the break nodes could have saved. With `auto`, break nodes are found for larger
-and larger parts, as time allows: fewer cuts lose less. Each starts from the best order so far.
+The strategies are in `STRATEGIES`. Plans of the whole come in the order given and in the one of
+least peak. Each part is planned by the search over orders, with what crosses it in its place; the
+joined order is solved as a whole, so the plan is valid and its replacement the best for that order.
+What is lost is only what orders across the break nodes could have saved. With `auto`, break nodes
+are found for larger and larger parts, as time allows: fewer cuts lose less. Each starts from the
+best order so far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from math import inf
+from typing import TypeAlias
 
 from planners.core.errors import BudgetTooSmall, NoPlanFound
+from planners.core.portfolio import Outcome, Portfolio, Strategy
 from planners.core.progress import Clock
 from planners.cosma.model.constraints import NO_WISHES
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.breaks import Part, find_breaks, parts_at
 from planners.cosma.order.joint import NOTHING, no_plan, solve_all_orders
 from planners.cosma.order.parts import Boundary, boundary_after, induced, order_of, part_problem
-from planners.cosma.order.peak import least_for_kept, minimum_peak
+from planners.cosma.order.peak import PEAK_WORK, least_for_kept, minimum_peak
 from planners.cosma.replace.optimal import NEVER, Solution, solve_fixed
 
 # Operators in a part, first: what the search over orders settles in a moment.
 FIRST_OPERATORS = 48
-# Shares of the time: for orders and plans, the rest for bounds; and of what is left of the former
-# for the order of least peak, for one order of the whole, for one choice of parts, and for the
-# orders of its parts.
-ORDERS_SHARE, PEAK_SHARE, WHOLE_SHARE, LEVEL_SHARE, PARTS_SHARE = 0.7, 0.1, 0.15, 0.6, 0.7
-# Of the time left for parts, the least share of one: few are hard, and it is not known which.
-PART_SHARE = 0.4
+# Shares of the work of a turn: for one choice of parts, for the orders of its parts, and of what is
+# left of that, at least for each part: few are hard, and it is not known which.
+LEVEL_SHARE, PARTS_SHARE, PART_SHARE = 0.6, 0.7, 0.4
+FIRST_WORK = 2048  # looks at the clock for each strategy in the first round
 # Operators in the parts that bounds are sought on; larger ones are rarely solved.
 BOUND_OPERATORS = 200
 
@@ -53,53 +54,93 @@ def solve_parts(
     break nodes that are none, and `BudgetTooSmall`.
     """
     replace(problem, wished=NO_WISHES).assert_feasible()
-    levels = _levels(problem) if breaks is None else iter([tuple(breaks)])
-    bounding = next(levels)
-    _parts(problem, bounding)  # wrong names are reported at once
-    working = clock.part(ORDERS_SHARE * clock.left_s)
-    best = _solve_uncut(problem, bounding, working, clock)
-    cuts: list[Divided] = []
-    for names in chain([bounding], levels):
-        if best.solution.cost_bytes == 0 or working.expired():
-            break
-        clock.report("parts", _told(best), 0)
-        # Not from the order of least peak: where that is better so far, parts would end there.
-        start = min(cuts, key=_cost).problem if cuts else problem
-        cuts.append(_solve_level(start, names, working.part(LEVEL_SHARE * working.left_s)))
-        best = min(best, cuts[-1], key=_cost)
-        if max(map(len, _parts(problem, names))) <= BOUND_OPERATORS:
-            bounding = names
-    cost = best.solution.cost_bytes
-    if cost == NEVER:
-        raise no_plan(best.problem)
-    bound = min(cost, _bound(problem, bounding, cost, clock))
-    return replace(best, solution=replace(best.solution, bound_bytes=bound))
+    search = DividedSearch(problem, breaks)
+    at_once = _uncut(problem, search.levels[0], clock.work(0))
+    best = None if _cost(at_once) == NEVER else at_once
+    portfolio = Portfolio(STRATEGIES, lambda divided: (_cost(divided),), first_work=FIRST_WORK)
+    result = portfolio.solve(search, clock, best)
+    if result.best is None:
+        raise no_plan(problem)
+    cost = _cost(result.best)
+    bound = min(cost, int(max(result.bound, default=0)))
+    return replace(result.best, solution=replace(result.best.solution, bound_bytes=bound))
 
 
-def _solve_uncut(
-    problem: ScheduleProblem, names: tuple[str, ...], working: Clock, clock: Clock
-) -> Divided:
-    """The better of two plans for orders of the whole, after an immediate one."""
-    best = _uncut(problem, names, clock.part(0.0))
-    for ordered in _known_orders(problem, working):
-        if best.solution.cost_bytes == 0:
-            break
-        clock.report("an order of the whole", _told(best), 0)
-        candidate = _uncut(ordered, names, working.part(WHOLE_SHARE * working.left_s))
-        best = min(best, candidate, key=_cost)
-    return best
+class DividedSearch:
+    """A problem, break nodes for larger and larger parts, and those that bounds are sought on."""
+
+    def __init__(self, problem: ScheduleProblem, breaks: Sequence[str] | None) -> None:
+        self.problem = problem
+        self.levels = list(_levels(problem)) if breaks is None else [tuple(breaks)]
+        self.bounding = self.levels[0]
+        _parts(problem, self.bounding)  # Wrong names are reported at once.
+        for names in self.levels:
+            if max(map(len, _parts(problem, names))) <= BOUND_OPERATORS:
+                self.bounding = names
 
 
-def _known_orders(problem: ScheduleProblem, clock: Clock) -> Iterator[ScheduleProblem]:
-    yield problem
+def _outcome(divided: Divided) -> Outcome[Divided]:
+    return Outcome(None if _cost(divided) == NEVER else divided)
+
+
+def _given_order(search: DividedSearch, best: Divided | None, clock: Clock) -> Outcome[Divided]:
+    return _outcome(_uncut(search.problem, search.levels[0], clock))
+
+
+def _least_peak(search: DividedSearch, best: Divided | None, clock: Clock) -> Outcome[Divided]:
+    problem = search.problem
+    part, before = clock.work(PEAK_WORK), problem.wished.before
     if problem.wished.keep:
-        part = clock.part(PEAK_SHARE * clock.left_s)
-        kept = least_for_kept(problem.graph, problem.parameters, problem.wished, part)
-        yield replace(problem, schedule=kept.schedule)
-    limited = clock.part(PEAK_SHARE * clock.left_s)
-    before = problem.wished.before
-    least = minimum_peak(problem.graph, problem.parameters, clock=limited, before=before)
-    yield replace(problem, schedule=least.schedule)
+        peak = least_for_kept(problem.graph, problem.parameters, problem.wished, part)
+    else:
+        peak = minimum_peak(problem.graph, problem.parameters, clock=part, before=before)
+    ordered = replace(problem, schedule=peak.schedule)
+    return _outcome(_uncut(ordered, search.levels[0], clock))
+
+
+def _by_parts(search: DividedSearch, best: Divided | None, clock: Clock) -> Outcome[Divided]:
+    """Fewer and fewer cuts, each from the best order of those before: not from that of least peak,
+    where parts would end if it were better so far."""
+    cuts: list[Divided] = []
+    for names in search.levels:
+        if clock.expired():
+            break
+        clock.report("parts")
+        start = min(cuts, key=_cost).problem if cuts else search.problem
+        cuts.append(_solve_level(start, names, clock.share(LEVEL_SHARE)))
+        if _cost(cuts[-1]) == 0:
+            break
+    return _outcome(min(cuts, key=_cost)) if cuts else Outcome()
+
+
+def _by_bounds(search: DividedSearch, best: Divided | None, clock: Clock) -> Outcome[Divided]:
+    if best is None:
+        return Outcome()
+    return Outcome(bound=(_bound(search.problem, search.bounding, _cost(best), clock),))
+
+
+Run: TypeAlias = Callable[[DividedSearch, Divided | None, Clock], Outcome[Divided]]
+
+
+def _strategy(name: str, reason: str, run: Run) -> Strategy[DividedSearch, Divided]:
+    """A strategy that reports the best plan of the whole after its turn, and none of a part."""
+
+    def silently(search: DividedSearch, best: Divided | None, clock: Clock) -> Outcome[Divided]:
+        outcome = run(search, best, clock.part(inf))
+        costs = [_cost(each) for each in (best, outcome.best) if each is not None]
+        bound = min([*costs, *map(int, outcome.bound or (0,))])
+        clock.report(name, min(costs, default=None), bound)
+        return outcome
+
+    return Strategy(name, reason, silently)
+
+
+STRATEGIES = (
+    _strategy("given order", "where parts save nothing", _given_order),
+    _strategy("least peak", "another order of the whole", _least_peak),
+    _strategy("parts", "the best order of each part, joined", _by_parts),
+    _strategy("bounds", "what the parts cost at least in any order", _by_bounds),
+)
 
 
 def _uncut(ordered: ScheduleProblem, names: tuple[str, ...], clock: Clock) -> Divided:
@@ -118,10 +159,6 @@ def _solved(ordered: ScheduleProblem, clock: Clock) -> Solution:
 
 def _parts(problem: ScheduleProblem, names: Sequence[str]) -> tuple[Part, ...]:
     return parts_at(problem.graph, names, problem.wished.before)
-
-
-def _told(divided: Divided) -> int | None:
-    return None if _cost(divided) == NEVER else _cost(divided)
 
 
 def _cost(divided: Divided) -> int:
@@ -154,15 +191,14 @@ def _solve_level(problem: ScheduleProblem, names: tuple[str, ...], clock: Clock)
 
 def _joined(problem: ScheduleProblem, parts: Sequence[Part], clock: Clock) -> tuple[int, ...]:
     """The best orders found for the parts one after the other; the known ones once time is over."""
-    until_s = clock.elapsed_s + PARTS_SHARE * clock.left_s
+    clock = clock.share(PARTS_SHARE)
     boundary, order = Boundary(), list[int]()
     for at, part in enumerate(parts):
         rest = [position for later in parts[at + 1 :] for position in later]
         clock.report(f"part {at + 1} of {len(parts)}")
         share = max(PART_SHARE, len(part) / (len(part) + len(rest)))
         planned = part_problem(problem, part, boundary, rest)
-        part_clock = clock.part(max(0.0, until_s - clock.elapsed_s) * share)
-        solved, solution = _all_orders(planned.problem, part_clock)
+        solved, solution = _all_orders(planned.problem, clock.share(share))
         order += [problem.graph.index[name] for name in order_of(planned, solved)]
         boundary = boundary_after(planned, solved, solution, boundary)
     return tuple(order)
@@ -178,11 +214,11 @@ def _bound(problem: ScheduleProblem, names: Sequence[str], cost_bytes: int, cloc
     parts = _parts(problem, names)
     dearest = total = 0
     for at, (part, used) in enumerate(_with_used(problem, parts)):
-        share = max(PART_SHARE, 1 / (len(parts) - at)) * clock.left_s
-        alone = _least(induced(problem, part), clock.part(share / 2))
+        share = max(PART_SHARE, 1 / (len(parts) - at)) / 2
+        alone = _least(induced(problem, part), clock.share(share))
         dearest = max(dearest, alone)
         if used and alone:
-            alone = min(alone, _least(induced(problem, part, used), clock.part(share / 2)))
+            alone = min(alone, _least(induced(problem, part, used), clock.share(share)))
         total += alone
         clock.report("bounds of the parts", cost_bytes, min(cost_bytes, max(dearest, total)))
         if clock.expired():
