@@ -31,7 +31,7 @@ FIRST_OPERATORS = 48
 # Shares of the work of a turn: for one choice of parts, for the orders of its parts, and of what is
 # left of that, at least for each part: few are hard, and it is not known which.
 LEVEL_SHARE, PARTS_SHARE, PART_SHARE = 0.6, 0.7, 0.4
-FIRST_WORK = 2048  # looks at the clock for each strategy in the first round
+FIRST_WORK = 1024  # looks at the clock for each strategy in the first round
 # Operators in the parts that bounds are sought on; larger ones are rarely solved.
 BOUND_OPERATORS = 200
 
@@ -138,8 +138,8 @@ def _strategy(name: str, reason: str, run: Run) -> Strategy[DividedSearch, Divid
 STRATEGIES = (
     _strategy("given order", "where parts save nothing", _given_order),
     _strategy("least peak", "another order of the whole", _least_peak),
-    _strategy("parts", "the best order of each part, joined", _by_parts),
     _strategy("bounds", "what the parts cost at least in any order", _by_bounds),
+    _strategy("parts", "the best order of each part, joined", _by_parts),
 )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from planners.allocation import Lifetime, pack
+from planners.allocation import Lifetime
+from planners.allocation.portfolio import LONG_WORK, pack
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
@@ -20,8 +21,6 @@ from planners.fusion.emit.residents import FoundOnChip
 from planners.fusion.joint.resident_cost import HeldCosts
 from planners.fusion.joint.space import Leg
 from planners.fusion.tile.ways import GroupPlan
-
-PACKING_S, LEAST_S = 5.0, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,7 @@ def lay_out_jointly(
     size = costs.tensors.size
     lifetimes = [Lifetime(f"{k} {first}", first, last, size[k]) for k, first, last in stays]
     lifetimes += [Lifetime(f"g{n}", n, n + 1, way.buffer_bytes) for n, way in enumerate(ways)]
-    limit_s = min(PACKING_S, max(LEAST_S, clock.left_s))
-    packing = pack(lifetimes, budget_bytes, time_limit_s=limit_s, explain=False)
+    packing = pack(lifetimes, budget_bytes, explain=False, clock=clock.work(LONG_WORK))
     if packing.status != "packed":
         return None
     places: list[dict[int, int]] = [{} for _ in steps]

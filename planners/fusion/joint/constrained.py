@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, NoPlanFound, WishesConflict
@@ -11,7 +12,10 @@ from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.joint.planner import Asked, JointFusion, best_joint
 from planners.fusion.partition.shortest import NEVER
-from planners.fusion.search.constrained import QUESTION_S, conflict_of
+from planners.fusion.search.constrained import QUESTION_WORK, conflict_of
+
+QUESTION_LIMIT_S = 5.0
+"""For another planner, of which a refusal is wanted, and no plan."""
 
 
 def wished_jointly(
@@ -37,7 +41,7 @@ def wished_jointly(
         return best
 
     def possible(some: Sequence[Wish]) -> bool:
-        return search(some, Clock(QUESTION_S)).objective_bytes < NEVER
+        return search(some, Clock(inf).work(QUESTION_WORK)).objective_bytes < NEVER
 
     error = conflict_of(model, wishes, budget_bytes, possible)
     least = [wish for wish in wishes if str(wish) in error.wishes]
@@ -51,7 +55,12 @@ def _by_whole_tensors(
     asked = Asked.of(wishes, model.graph).cosma
     if not asked:
         return error
-    settings = {"parameters": True, "schedule": "joint", "time_limit": QUESTION_S, "wishes": asked}
+    settings = {
+        "parameters": True,
+        "schedule": "joint",
+        "time_limit": QUESTION_LIMIT_S,
+        "wishes": asked,
+    }
     have = error.have_bytes
     try:
         PLAN_WHOLE_TENSORS.function()(model.graph, model.machine, have, settings, None)

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, NoPlanFound
 from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.plan import Plan
-from planners.core.program_size import EACH_S, OPERATOR_S, most_in_time
+from planners.core.portfolio import Outcome, Portfolio, Strategy
+from planners.core.program_size import EACH_S, GRACE_S, MOST_WRITTEN, OPERATOR_S
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.fusion.cost.group import GroupModel
@@ -31,21 +33,25 @@ from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import count_downsets, downsets_of
 from planners.fusion.partition.shortest import NEVER, Lattice, lattice
 from planners.fusion.search.bound import forced_bytes
-from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, best_partition, find_groups
+from planners.fusion.search.bounded import ALL_RULES
+from planners.fusion.search.exact import (
+    MOST_DOWNSETS,
+    MOST_STEPS,
+    FittingGroups,
+    PartitionRequest,
+    PartitionSearch,
+)
 from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.tile.cuts import parameter_bytes
 
-# Of the time that is left: for groups alone, for finding all, over all downsets, along one order.
-ALONE_SHARE, GROUPS_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.35, 0.25, 0.6, 0.3
 # Where addresses do not fit, the search goes on with this share of the budget.
 LESS = (0.98, 0.95, 0.9, 0.8)
 WIDTHS = (2, 12)
-# COSMA has a second at least: where groups alone took the time, its plan may be much better.
-COSMA_SHARE, COSMA_S = 0.25, 1.0
-LOOK_S = 1.0
-# The most of the time that is left for what was found to be written, checked and timed: while the
-# search goes on, and at its end.
-LONG_SHARE, LAST_SHARE = 0.5, 0.75
+LONG_SHARE = 0.5
+"""The most of the time limit for what was found to be written, checked and timed."""
+FIRST_WORK, QUICK_WORK = 512, 256
+"""Looks at the clock for each strategy in the first round; and for a look even once time is over."""
+MOST_LIMIT_S = 1e6  # That another planner takes.
 MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
 
@@ -122,18 +128,12 @@ def best_joint(
     Where none is found its objective is `NEVER`. Raises `BudgetTooSmall` where an operator does
     not fit alone.
     """
-    part = clock.share(ALONE_SHARE, bounds=False)
-    graph = model.graph
-    alone = best_partition(model, graph, budget_bytes, part, wished=asked.groups)
-    count = _count_alone(model, alone, budget_bytes, double_buffer)
-    part = _without_writing(graph, count, clock)
-    # What stays between groups may make good what is not worth it alone: all that fit are there.
-    part = part.part(GROUPS_SHARE * part.left_s)
-    offers = find_groups(model, graph, [budget_bytes], part, wished=asked.groups)
-    low = lower_bounds(model, offers)
-    if not all(asked.apart.allows(mask) for mask in alone.groups):
-        alone = replace(alone, objective_bytes=NEVER)  # Used for its order only.
-    return _Joint(model, offers, alone, low, clock, double_buffer, asked, count).run()
+    hunt = ResidencyHunt(model, budget_bytes, clock, double_buffer, asked)
+    portfolio = Portfolio(
+        STRATEGIES, value=lambda joint: (joint.objective_bytes,), first_work=FIRST_WORK
+    )
+    portfolio.solve(hunt, hunt.clock, hunt.best)
+    return hunt.result()
 
 
 def _count_alone(
@@ -152,77 +152,98 @@ def _count_alone(
 def _without_writing(graph: Graph, count: int, clock: Clock) -> Clock:
     """The time that is left for a search without what so many instructions take to be written
     beyond what is kept for that, about."""
-    more_s = EACH_S * count - OPERATOR_S * len(graph.operators)
-    return clock.share(1.0 - min(1.0, max(0.0, more_s) / max(clock.left_s, 1e-9)))
+    return clock.keeping(max(0.0, EACH_S * count - OPERATOR_S * len(graph.operators)))
 
 
-class _Joint:
+class ResidencyHunt:
+    """The best groups and residency so far, and what was learned on the way."""
+
     def __init__(
-        self,
-        model: GroupModel,
-        offers: Offers,
-        alone: Partition,
-        low: Callable[[int], int | None],
-        clock: Clock,
-        double_buffer: bool,
-        asked: Asked,
-        count: int,
+        self, model: GroupModel, budget_bytes: int, clock: Clock, double_buffer: bool, asked: Asked
     ) -> None:
-        self.model, self.graph, self.offers, self.asked = model, model.graph, offers, asked
-        self.groups = [mask for mask in offers.groups if asked.groups.allows(mask)]
-        self.budget, self.double_buffer = offers.budgets[0], double_buffer
-        # What is left in all, and what of it the best plan so far leaves for searches.
-        self.whole, self.clock = clock, _without_writing(model.graph, count, clock)
+        self.model, self.graph, self.asked = model, model.graph, asked
+        self.budget, self.double_buffer = budget_bytes, double_buffer
         self.costs = HeldCosts(model, model.graph)
-        self.low = low
-        forced = forced_bytes(self.graph, offers.candidates, self.budget, stays=True)
+        wished = asked.groups
+        request = PartitionRequest(
+            model, self.graph, (budget_bytes,), None, None, wished, ALL_RULES
+        )
+        self._alone = PartitionSearch(request)
+        # What stays between groups may make good what is not worth it alone: all that fit.
+        self._fitting = FittingGroups(request)
+        # What is left in all, and what of it the best plan so far leaves for searches.
+        self.whole = self.clock = clock
+        (alone,) = self._alone.run(clock.work(FIRST_WORK, bounds=False))
+        self.most = int(LONG_SHARE * min(MOST_WRITTEN, (clock.whole_limit_s + GRACE_S) / EACH_S))
+        count = _count_alone(model, alone, budget_bytes, double_buffer)
+        self.clock = _without_writing(self.graph, count, clock)
+        self._find_groups(self.clock.work(FIRST_WORK))
+        if not all(asked.apart.allows(mask) for mask in alone.groups):
+            alone = replace(alone, objective_bytes=NEVER)  # Used for its order only.
+        forced = forced_bytes(self.graph, self.offers.candidates, budget_bytes, stays=True)
         self.bound = min(forced, alone.objective_bytes)
         self.best = JointFusion(alone, alone.objective_bytes, self.bound)
         # No plan of COSMA's is below it, where it may do what groups cannot.
         self.least_whole = alone.objective_bytes
-        self.looked = False
-        # Of the routes with addresses the one of least bytes, too long as it may be.
-        self.least: tuple[int, tuple[PlacedGroup, ...]] | None = None
-
-    def run(self) -> JointFusion:
-        """A quick look, COSMA, then along one order, and over all downsets where these are few."""
+        self.has_asked = self.has_looked = False
         self._tell("groups alone")
+
+    def _find_groups(self, clock: Clock) -> None:
+        """Go on finding all groups that fit."""
+        self.offers = self._fitting.offers(clock)
+        self.groups = [m for m in self.offers.groups if self.asked.groups.allows(m)]
+        self.low = lower_bounds(self.model, self.offers)
+
+    def more_groups(self, clock: Clock) -> None:
+        """A better partition with all off chip in between, and more groups that fit."""
+        (alone,) = self._alone.run(clock.among(2))
+        allowed = all(self.asked.apart.allows(mask) for mask in alone.groups)
+        if allowed and alone.objective_bytes < self.best.objective_bytes:
+            self.best = JointFusion(alone, alone.objective_bytes, self.bound)
+        self._find_groups(clock)
+
+    def look_at_pairs(self, clock: Clock) -> None:
+        """Groups of two at most and those of the best partition, in its order."""
         few = {*self.best.partition.groups, *(m for m in self.groups if m.bit_count() < 3)}
         allowed = (mask for mask in few if self.asked.groups.allows(mask))
-        self._look_along(sorted(allowed), WIDTHS[0])
-        if not self._proven():  # In the graph's order, whatever was found of groups alone.
-            small = [mask for mask in self.groups if mask.bit_count() < 3]
-            self._look_along(small, WIDTHS[0], range(len(self.graph.operators)))
-        if not self._proven() or _shares_parameters(self.model):
-            self._ask_cosma()
-        if not self._proven():
-            self._look_along(self.groups, WIDTHS[0])
-        dag = self.offers.candidates.dag
-        way = None
-        if not self._proven() and count_downsets(dag) <= MOST_DOWNSETS:
-            way = lattice(dag, dag.downsets(), self.groups, MOST_STEPS, self.clock)
-        if way is not None:
-            self._search_all(way)
-        if not self._proven():
-            self._look_along(self.groups, WIDTHS[1])
-        return self._judged()
+        self._look_along(sorted(allowed), WIDTHS[0], clock)
 
-    def _proven(self) -> bool:
-        return self.best.objective_bytes <= self.bound
+    def look_in_given_order(self, clock: Clock) -> None:
+        """In the graph's order, whatever was found of groups alone."""
+        small = [mask for mask in self.groups if mask.bit_count() < 3]
+        self._look_along(small, WIDTHS[0], clock, range(len(self.graph.operators)))
 
-    def _search_all(self, way: Lattice) -> None:
+    def look_narrowly(self, clock: Clock) -> None:
+        self._look_along(self.groups, WIDTHS[0], clock)
+
+    def look_widely(self, clock: Clock) -> None:
+        self._look_along(self.groups, WIDTHS[1], clock)
+
+    def search_all(self, clock: Clock) -> None:
         """The best of all, or a bound on it."""
-        clock = self.clock.part(SEARCH_SHARE * self.clock.left_s)
+        dag = self.offers.candidates.dag
+        if count_downsets(dag) > MOST_DOWNSETS:
+            return
         groups = self.groups
+        way = lattice(dag, dag.downsets(), groups, MOST_STEPS, clock)
+        if way is None:
+            return
         search = self._search(way, groups, self.budget, clock)
         if self.offers.candidates.complete is None:
             least = min(search.least, self.best.objective_bytes, self.least_whole)
             self.bound = max(self.bound, least)
         if search.done:
             self._place(
-                search.route(), lambda budget: self._search(way, groups, budget, clock).route()
+                search.route(),
+                lambda budget: self._search(way, groups, budget, clock).route(),
+                clock,
             )
         self._tell("residency")
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing moves less."""
+        return self.best.objective_bytes <= self.bound
 
     def _order(self, groups: Sequence[int], order: Sequence[int]) -> Lattice:
         """Downsets of the operators in an order, or in that of the groups alone."""
@@ -231,20 +252,17 @@ class _Joint:
         assert way is not None, "an order has no more steps than groups"
         return way
 
-    def _look_along(self, groups: Sequence[int], width: int, order: Sequence[int] = ()) -> None:
+    def _look_along(
+        self, groups: Sequence[int], width: int, clock: Clock, order: Sequence[int] = ()
+    ) -> None:
         """Narrowly, along one order, for something better soon."""
+        self.has_looked = True
         way = self._order(groups, order)
-        clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
-        if not self.looked:  # Even where groups alone took all of the time there is a short search.
-            clock = clock if clock.left_s > LOOK_S or clock.stopped else Clock(LOOK_S)
-        elif clock.expired():
-            return
-        self.looked = True
 
         def narrow(budget: int) -> GroupRoute | None:
             return self._search(way, groups, budget, clock, width).route()
 
-        self._place(narrow(self.budget), narrow)
+        self._place(narrow(self.budget), narrow, clock)
         self._tell(f"residency in one order, {width} states wide")
 
     def _search(
@@ -262,7 +280,12 @@ class _Joint:
         search.run(clock, most_turns=MOST_TURNS)
         return search
 
-    def _place(self, route: GroupRoute | None, again: Callable[[int], GroupRoute | None]) -> None:
+    def _place(
+        self,
+        route: GroupRoute | None,
+        again: Callable[[int], GroupRoute | None],
+        clock: Clock,
+    ) -> None:
         """Addresses for a route, or for one that needs less room."""
         for share in LESS:
             if route is None:
@@ -272,44 +295,40 @@ class _Joint:
                 self.costs,
                 route.legs,
                 self.budget,
-                self.clock,
+                clock,
                 double_buffer=self.double_buffer,
             )
             if placed is not None:
-                if self.least is None or route.cost_bytes < self.least[0]:
-                    self.least = route.cost_bytes, placed
-                self._take(route.cost_bytes, placed, LONG_SHARE)
+                self._take(route.cost_bytes, placed)
                 return
-            if self.clock.expired():
+            if clock.expired():
                 return
             route = again(int(share * self.budget))
 
-    def _take(self, cost_bytes: int, placed: Sequence[PlacedGroup], share: float) -> None:
-        """A route with addresses if it is better, in coarser ways where it takes more than a share
-        of the time to be written."""
-        model, most = self.model, int(share * most_in_time(self.whole))
+    def _take(self, cost_bytes: int, placed: Sequence[PlacedGroup]) -> None:
+        """A route with addresses if it is better, in coarser ways where it is too long."""
+        model, most = self.model, self.most
         taken = shortened(model, placed, most, self.whole, double_buffer=self.double_buffer)
         laid = [each.laid for each in taken]
         cost_bytes += traffic_of(laid) - traffic_of([each.laid for each in placed])
-        count = count_of(laid)
-        if cost_bytes < self.best.objective_bytes and count <= most:
+        if cost_bytes < self.best.objective_bytes and count_of(laid) <= most:
             self.best = JointFusion(self.best.partition, cost_bytes, self.bound, taken)
-            self.clock = _without_writing(self.graph, count, self.whole)
 
-    def _ask_cosma(self) -> None:
-        late = self.clock.expired() and not _shares_parameters(self.model)
-        if self.asked.cosma is None or late:
+    def ask_cosma(self, clock: Clock) -> None:
+        """The best plan of whole tensors and operators alone, within the work of the clock."""
+        self.has_asked = True
+        if self.asked.cosma is None or (self.proven and not _shares_parameters(self.model)):
             return
         self._tell("COSMA")
         options = {
             "wishes": self.asked.cosma,
             "schedule": "joint",
             "parameters": True,
-            "time_limit": max(COSMA_S, COSMA_SHARE * self.clock.left_s),
+            "time_limit": min(self.whole.whole_limit_s, MOST_LIMIT_S),
         }
         try:
             plan = PLAN_WHOLE_TENSORS.function()(
-                self.graph, self.model.machine, self.budget, options, lambda _: not self._stopped()
+                self.graph, self.model.machine, self.budget, options, clock.within
             )
         except (BudgetTooSmall, NoPlanFound):
             return
@@ -319,20 +338,42 @@ class _Joint:
             alone, traffic = self.best.partition, plan.claims.offchip_bytes
             self.best = JointFusion(alone, traffic, self.bound, cosma=plan)
 
-    def _stopped(self) -> bool:
-        return self.clock.stopped
-
-    def _judged(self) -> JointFusion:
-        """The best; what was found in coarser ways takes most of the time that is left."""
-        if self.least is not None and self.least[0] < self.best.objective_bytes:
-            self._take(*self.least, LAST_SHARE)
-        best = self.best
-        bound = min(self.bound, best.objective_bytes)
-        return replace(best, bound_bytes=bound)
+    def result(self) -> JointFusion:
+        """The best; of tensors that stay, and of COSMA's plans, there is a look at least, even
+        where groups alone took all of the time."""
+        if not (self.has_looked or self.proven or self.whole.stopped):
+            self.look_at_pairs(Clock(inf).work(QUICK_WORK))
+        if not (self.has_asked or self.whole.stopped):
+            self.ask_cosma(Clock(inf).work(QUICK_WORK))
+        bound = min(self.bound, self.best.objective_bytes)
+        return replace(self.best, bound_bytes=bound)
 
     def _tell(self, stage: str) -> None:
         cost = None if self.best.objective_bytes == NEVER else self.best.objective_bytes
         self.clock.report(stage, cost, min(self.bound, self.best.objective_bytes))
+
+
+def _strategy(
+    name: str, reason: str, method: Callable[[ResidencyHunt, Clock], None]
+) -> Strategy[ResidencyHunt, JointFusion]:
+    """A method of the hunt, which keeps the best."""
+
+    def run(hunt: ResidencyHunt, best: JointFusion | None, clock: Clock) -> Outcome[JointFusion]:
+        method(hunt, clock)
+        return Outcome(hunt.best, bound=(hunt.bound,))
+
+    return Strategy(name, reason, run)
+
+
+STRATEGIES = (
+    _strategy("pairs", "groups alone with what may stay between them", ResidencyHunt.look_at_pairs),
+    _strategy("given order", "whatever groups alone say", ResidencyHunt.look_in_given_order),
+    _strategy("whole tensors", "COSMA: no fusion, other orders", ResidencyHunt.ask_cosma),
+    _strategy("narrow", "all groups in one order: soon", ResidencyHunt.look_narrowly),
+    _strategy("all orders", "the best, proven", ResidencyHunt.search_all),
+    _strategy("wide", "one order, more states", ResidencyHunt.look_widely),
+    _strategy("more groups", "where time did not find all", ResidencyHunt.more_groups),
+)
 
 
 def lower_bounds(model: GroupModel, offers: Offers) -> Callable[[int], int | None]:

@@ -8,7 +8,8 @@ few groups are costed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -34,10 +35,7 @@ from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.search.set_partition import PartitionFound
 
-# Of the time that is left: for the runs of one order, and for growing all groups.
-RUNS_SHARE, GROWTH_SHARE = 0.5, 0.6
-# The same for chains, and operators in one.
-CHAINS_SHARE, CHAIN = 0.3, 4
+CHAIN = 4  # operators in a chain
 # Operators in the runs that are looked at first; then twice as many each time.
 FIRST_RUNS = 4
 
@@ -66,6 +64,12 @@ class Anytime:
             PartitionFound(tuple(self._alone), int(total), 0)
             for total in self._alone_costs.sum(axis=0)
         ]
+        self._orders: list[list[int]] = []
+        for order in (list(range(self.dag.count)), by_levels(self.dag), by_depth(self.dag)):
+            if order not in self._orders:
+                self._orders.append(order)
+        self._runs = deque((FIRST_RUNS, order) for order in self._orders)
+        self._growth: tuple[Grower, Bounded, Iterator[int]] | None = None
 
     @property
     def below(self) -> list[int]:
@@ -90,7 +94,7 @@ class Anytime:
 
     def look_at_chains(self, cap: int | None, clock: Clock) -> None:
         """A few operators that follow each other without a branch: soon much better than none."""
-        dag, part = self.dag, clock.part(CHAINS_SHARE * clock.left_s)
+        dag = self.dag
         follows = [
             i > 0
             and dag.predecessors[i] == 1 << (i - 1)
@@ -108,7 +112,7 @@ class Anytime:
                 if last == dag.count or not follows[last]:
                     continue
                 larger = mask | 1 << last
-                if part.expired():
+                if clock.expired():
                     break
                 if self.candidates.room(larger, max(self.budgets)):
                     longer.append(larger)
@@ -123,30 +127,23 @@ class Anytime:
         clock.report("chains", max(self.below))
 
     def look_at_runs(self, cap: int | None, clock: Clock) -> int | None:
-        """Runs of operators in some orders. Where there is one order only these are all groups: up
-        to which size they were looked at, as `look_at_all`."""
-        seen: list[list[int]] = []
-        for order in (list(range(self.dag.count)), by_levels(self.dag), by_depth(self.dag)):
-            if order not in seen:
-                seen.append(order)
-        part = clock.part(RUNS_SHARE * clock.left_s)
+        """Runs of operators in some orders, short ones in all orders first; it goes on where it
+        was. Where there is one order only these are all groups: up to which size they were looked
+        at, as `look_at_all`."""
         complete: int | None = 1
-        open_ = list(seen)
-        most = FIRST_RUNS
-        # Short runs in all orders first: a longer search goes on from the same plan.
-        while open_ and not part.expired():
+        while self._runs and not clock.expired():
+            most, order = self._runs[0]
             size = most if cap is None else min(most, cap)
-            for order in list(open_):
-                if part.expired():
-                    break
-                found = self._grower(order).runs(part, size)
-                self._better(found, downsets_of(order), part)
-                complete = found.complete
-                self.considered = max(self.considered, self.dag.count + len(found.groups))
-                if complete != size or size == cap:  # None is longer, or there was no time.
-                    open_.remove(order)
-            most *= 2
-        clock.report(f"runs in {len(seen)} orders", max(self.below))
+            found = self._grower(order).runs(clock, size)
+            self._better(found, downsets_of(order), clock)
+            complete = found.complete
+            self.considered = max(self.considered, self.dag.count + len(found.groups))
+            if complete is not None and complete < size:
+                break  # There was no time; it is done again.
+            self._runs.popleft()
+            if complete == size and size != cap:  # None is longer.
+                self._runs.append((2 * most, order))
+        clock.report(f"runs in {len(self._orders)} orders", max(self.below))
         return complete if self.one_order else 1
 
     @property
@@ -157,10 +154,18 @@ class Anytime:
     def look_at_all(
         self, cap: int | None, clock: Clock, most_groups: int, most_steps: int
     ) -> int | None:
-        """All groups of at most `cap` operators. Up to which size they were looked at; None where
-        no larger one is worth it."""
-        part = clock.part(GROWTH_SHARE * clock.left_s)
-        found = self._grower(range(self.dag.count)).every(part, cap, most_groups)
+        """All groups of at most `cap` operators; it goes on where it was. Up to which size they
+        were looked at; None where no larger one is worth it."""
+        if self._growth is None:
+            grower, found = self._grower(range(self.dag.count)), Bounded()
+            self._growth = grower, found, grower.every(found, cap, most_groups)
+        grower, found, growth = self._growth
+        grower.beat(self.below)
+        half = clock.among(2)
+        for size in growth:
+            clock.report(f"groups of {size} operators: {len(found.groups)} in all")
+            if half.expired():
+                break
         self.considered = self.dag.count + len(found.groups)
         clock.report(f"{self.considered} groups", max(self.below))
         if not self._better(found, self.dag.downsets(), clock, most_steps):

@@ -96,7 +96,7 @@ class Grower:
         rules: GroupRules,
     ) -> None:
         self.growing, self.budgets, self.rules = growing, budgets, rules
-        self._spare = np.array(below, dtype=np.int64) - growing.compulsory_bytes
+        self.beat(below)
         self._dag, order = growing.dag, [int(i) for i in growing.order]
         self._places = np.array(
             [at for at, i in enumerate(order) if not apart[i] >> i & 1], dtype=np.int64
@@ -110,17 +110,28 @@ class Grower:
 
     def runs(self, clock: Clock, cap: int | None) -> Bounded:
         """Groups of operators that follow each other in the order, at most `cap` in each."""
-        return self._grown(clock, cap, MOST_ABREAST**2, self._behind)
-
-    def every(self, clock: Clock, cap: int | None, limit: int) -> Bounded:
-        """All groups, of at most `cap` operators; with all of some size where the clock ends it
-        or there are more than `limit`."""
-        return self._grown(clock, cap, limit, self._anywhere)
-
-    def _grown(
-        self, clock: Clock, cap: int | None, limit: int, fronts: Callable[[GrownGroups], Fronts]
-    ) -> Bounded:
         found = Bounded()
+        for _ in self._grow(found, cap, MOST_ABREAST**2, self._behind):
+            if clock.expired():
+                break
+        return found
+
+    def every(self, found: Bounded, cap: int | None, limit: int) -> Iterator[int]:
+        """Find all groups of at most `cap` operators, little by little: the size that it has come
+        to. It ends with all of some size where there are more than `limit`."""
+        return self._grow(found, cap, limit, self._anywhere)
+
+    def beat(self, below: Sequence[int]) -> None:
+        """From now on only what may be better than these costs is worth it."""
+        self._spare = np.array(below, dtype=np.int64) - self.growing.compulsory_bytes
+
+    def _grow(
+        self,
+        found: Bounded,
+        cap: int | None,
+        limit: int,
+        fronts: Callable[[GrownGroups], Fronts],
+    ) -> Iterator[int]:
         first = self.growing.grow(self.growing.empty(), 0 * self._places, self._places)
         layer = GrownGroups(first, np.ones(len(self._places), dtype=bool))
         size = 1
@@ -134,19 +145,18 @@ class Grower:
                     if len(grown.joined):
                         parts.append(grown)
                 abreast = sum(len(part.joined) for part in parts)
-                if clock.expired() or abreast > MOST_ABREAST or len(found.groups) > limit:
-                    return found
+                yield size + 1
+                if abreast > MOST_ABREAST or len(found.groups) > limit:
+                    return
             if not parts:
                 found.complete = None
-                return found
+                return
             layer = GrownGroups(
                 GroupLayer.joined([part.layer for part in parts]),
                 np.concatenate([part.joined for part in parts]),
             )
             size += 1
             found.complete = size
-            clock.report(f"groups of {size} operators: {len(layer.joined)}")
-        return found
 
     def _worth_it(self, parents: GrownGroups, ahead: Fronts, found: Bounded) -> GrownGroups:
         """Groups with one operator more each, as far as they are worth it, noted where they can

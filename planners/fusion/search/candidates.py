@@ -52,15 +52,25 @@ class Candidates:
             self.floors = Floors(graph, tables, traits.least_channels, traits.bands)
             self.refills = Refills(graph, tables, self.floors)
         self._looks = looks(graph)
+        self._growth: Iterator[None] = iter(())
+        self._within: tuple[int, int | None] | None = None
         self._known: dict[object, Steps] = {}
         self._low: dict[object, int] = {}
         self._fuses: dict[object, bool] = {}
 
     def grow(self, budget_bytes: int, cap: int | None, clock: Clock, limit: int) -> None:
-        """Find all groups within the budget, of at most `cap` operators.
+        """Find all groups within the budget, of at most `cap` operators; it goes on where it was.
 
         Ends early, with all of some size, where the clock does or more than `limit` are found.
         """
+        if (budget_bytes, cap) != self._within:
+            self._within = budget_bytes, cap
+            self._growth = self._grown(budget_bytes, cap, clock)
+        while len(self.masks) <= limit and not clock.expired():
+            if next(self._growth, self) is self:  # There are no more.
+                return
+
+    def _grown(self, budget_bytes: int, cap: int | None, clock: Clock) -> Iterator[None]:
         layer = dict(self._singles())
         self.masks = dict.fromkeys((*layer, *(self.wished.classes if self.wished else ())))
         for size in count(1):
@@ -72,8 +82,7 @@ class Candidates:
                 if self._goes_on(mask, layer, budget_bytes):
                     grown[mask] = around
                     self.masks[mask] = None
-                if len(self.masks) > limit or clock.expired():
-                    return
+                yield
             if not grown:
                 self.complete = None
                 return

@@ -27,13 +27,11 @@ from planners.fusion.search.set_partition import (
 )
 
 JOINING = 512  # groups that join the linear program at once
-# Of the time that is left, what prices may take before covers are searched.
-SHARE = 0.6
 
 
 def wide_cover(offers: Offers, column: int, clock: Clock, known: PartitionFound) -> PartitionFound:
     """The cheapest cover found that costs less than a known one, and a proven bound."""
-    price, bound = _prices(offers, column, clock.part(SHARE * clock.left_s), known)
+    price, bound = _prices(offers, column, clock.among(2), known)
     slack = _slack(offers, column, price)
     near = np.flatnonzero(slack <= known.objective - bound)
     while not clock.expired():

@@ -11,11 +11,12 @@ any other group are convex, no path joins them, and apart they cost no more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TypeGuard
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
+from planners.core.portfolio import Outcome, Portfolio, Strategy, Value
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.incremental_bounds import one_batch
@@ -51,10 +52,7 @@ MOST_GROUPS = 300_000
 MOST_WIDE_PLACES = 12_000_000  # groups times operators, where prices are found for all of them
 MOST_DOWNSETS = 20_000
 MOST_STEPS = 4_000_000
-# Of the time that is left, what finding groups may take before the search begins.
-SHARE = 0.6
-WIDE_SHARE = 0.2
-BANDED_SHARE = 0.5  # the search with all groups that bands of columns let in
+FIRST_WORK = 256  # looks at the clock for each strategy in the first round
 
 
 def best_partition(
@@ -77,10 +75,8 @@ def best_partition(
     With `rules` None all groups that fit are looked at, else those that these leave where the model
     is of that kind.
     """
-    if rules and not wished and _goes_by_lines(model, traits):
-        return _in_rising_spaces(model, [budget_bytes], clock, cap, rules)[0]
-    offers = find_groups(model, graph, [budget_bytes], clock, cap=cap, traits=traits, wished=wished)
-    return settle(offers, graph, clock)[0]
+    request = PartitionRequest(model, graph, (budget_bytes,), cap, traits, wished, rules)
+    return PartitionSearch(request).run(clock)[0]
 
 
 def sweep_partitions(
@@ -97,39 +93,196 @@ def sweep_partitions(
 
     Raises `BudgetTooSmall` where an operator alone does not fit the smallest budget.
     """
-    if rules and _goes_by_lines(model, traits):
-        return _in_rising_spaces(model, budgets, clock, cap, rules)
-    offers = find_groups(model, graph, budgets, clock, cap=cap, traits=traits)
-    return settle(offers, graph, clock)
+    request = PartitionRequest(model, graph, tuple(budgets), cap, traits, None, rules)
+    return PartitionSearch(request).run(clock)
 
 
-def _goes_by_lines(model: GroupCosts, traits: Traits | None) -> TypeGuard[GroupModel]:
-    """Whether the bounds of `cost/growing` hold for a model: it is this planner's own."""
-    if not isinstance(model, GroupModel) or model.frees_local_layers:
-        return False
-    return (traits or model.traits) == model.traits and one_batch(model.graph)
+@dataclass(frozen=True)
+class PartitionRequest:
+    """A network and what its groups cost, budgets, the most operators in a group, and wishes."""
+
+    model: GroupCosts
+    graph: Graph
+    budgets: tuple[int, ...]
+    cap: int | None
+    traits: Traits | None
+    wished: WishedGroups | None
+    rules: GroupRules | None
 
 
-def _in_rising_spaces(
-    model: GroupModel, budgets: Sequence[int], clock: Clock, cap: int | None, rules: GroupRules
-) -> list[Partition]:
-    """The best partition for each budget: no fusion, runs in some orders, all groups."""
-    graph = model.graph
-    _require(model, graph, budgets, cap)
-    known = Anytime(model, graph, budgets, rules)
-    clock.report("no fusion", max(known.below), compulsory_bytes(graph))
-    known.look_at_chains(cap, clock)
-    complete = known.look_at_runs(cap, clock)
-    if not known.one_order and count_downsets(known.dag) <= MOST_DOWNSETS:
-        complete = known.look_at_all(cap, clock, MOST_GROUPS, MOST_STEPS)
-    least = [known.compulsory_bytes] * len(budgets) if complete is None else known.least_bytes()
-    proven = [
-        _judged(best, complete, bound, known.considered) for best, bound in zip(known.best, least)
-    ]
-    if complete is None or cap is not None:
-        return proven
-    offers = find_groups(model, graph, budgets, clock)
-    return [_best_of(one, other) for one, other in zip(settle(offers, graph, clock), proven)]
+Partitions: TypeAlias = tuple[Partition, ...]
+"""The best for each budget."""
+
+
+class PartitionSearch:
+    """The best partitions so far, and the spaces in which the strategies look for better ones."""
+
+    def __init__(self, request: PartitionRequest) -> None:
+        self.request = request
+        _require(request.model, request.graph, request.budgets, request.cap)
+        self.anytime = _rising_spaces(request)
+        self.complete: int | None = 0 if self.anytime is None else 1
+        self.is_wide, self.is_stuck = True, False
+        if self.anytime is not None:
+            self.is_wide = count_downsets(self.anytime.dag) > MOST_DOWNSETS
+        self.best: Partitions = ()
+        self._fitting: dict[int | None, FittingGroups] = {}
+
+    def run(self, clock: Clock) -> list[Partition]:
+        """The best of all strategies; the first answer is there whatever the time."""
+        if self.anytime is not None:
+            least = compulsory_bytes(self.request.graph)
+            clock.report("no fusion", max(self.anytime.below), least)
+            self.take(self.judged())
+        else:
+            self.take(self.by_groups(clock.work(0)))
+        portfolio = Portfolio(STRATEGIES, value=_total, first_work=FIRST_WORK)
+        portfolio.solve(self, clock, self.best)
+        if self.anytime is not None and any(each.status != "optimal" for each in self.best):
+            self.take(self.judged(least_of_all=True))
+        return list(self.best)
+
+    def take(self, partitions: Sequence[Partition]) -> None:
+        """Keep the better ones, and the better bounds."""
+        if not self.best:
+            self.best = tuple(partitions)
+        self.best = tuple(_best_of(one, other) for one, other in zip(partitions, self.best))
+
+    def judged(self, *, least_of_all: bool = False) -> list[Partition]:
+        """The partitions of the rising spaces, with what is proven of them; `least_of_all` says
+        what no partition goes below, without a look at groups."""
+        known = self.anytime
+        assert known is not None
+        least = [known.compulsory_bytes] * len(self.request.budgets)
+        if least_of_all and self.complete is not None:
+            least = known.least_bytes()
+        return [
+            _judged(best, self.complete, bound, known.considered)
+            for best, bound in zip(known.best, least)
+        ]
+
+    def by_groups(self, clock: Clock, bands: int | None = None) -> list[Partition]:
+        """The best partitions into all groups that fit, as far as these are found."""
+        if bands not in self._fitting:
+            self._fitting[bands] = FittingGroups(self.request, bands)
+        return settle(self._fitting[bands].offers(clock), self.request.graph, clock)
+
+
+class FittingGroups:
+    """The groups that may fit the budgets, as far as they were found, and what is known of them."""
+
+    def __init__(self, request: PartitionRequest, bands: int | None = None) -> None:
+        traits = request.traits or traits_of(request.model)
+        traits = traits if bands is None else replace(traits, bands=bands)
+        self.request = request
+        self.candidates = Candidates(request.model, request.graph, traits, request.wished)
+        alone = [self.candidates.cost(1 << i) for i in range(len(request.graph.operators))]
+        # Progress is reported for one budget; of several, for the largest.
+        costs = [least_traffic(steps, max(request.budgets)) or 0 for steps in alone]
+        self.alone_bytes = None if request.wished else sum(costs)
+        self.is_wide = count_downsets(self.candidates.dag) > MOST_DOWNSETS
+        self._offers: Offers | None = None
+        self._found = 0
+
+    def offers(self, clock: Clock) -> Offers:
+        """More groups, in half of what is left of the clock, and those before."""
+        known, request = self._offers, self.request
+        clock.report("no fusion", self.alone_bytes, compulsory_bytes(request.graph))
+        most = MOST_WIDE_PLACES // self.candidates.dag.count if self.is_wide else MOST_GROUPS
+        most = min(most, MOST_GROUPS)
+        self.candidates.grow(max(request.budgets), request.cap, clock.among(2), most)
+        if known is None or len(self.candidates.masks) > self._found:
+            known = self._offers = Offers(self.candidates, request.budgets)
+            self._found = len(self.candidates.masks)
+        clock.report(f"{len(known.groups)} groups", self.alone_bytes)
+        return known
+
+
+def _rising_spaces(request: PartitionRequest) -> Anytime | None:
+    """Where the bounds of `cost/incremental_bounds` hold for a model: it is this planner's own."""
+    model, rules = request.model, request.rules
+    if not rules or request.wished or not isinstance(model, GroupModel):
+        return None
+    same = (request.traits or model.traits) == model.traits
+    if model.frees_local_layers or not same or not one_batch(model.graph):
+        return None
+    return Anytime(model, request.graph, request.budgets, rules)
+
+
+def _total(partitions: Partitions) -> Value:
+    return (sum(each.objective_bytes for each in partitions),)
+
+
+def _outcome(search: PartitionSearch, finished: bool | None = None) -> Outcome[Partitions]:
+    bound = sum(each.bound_bytes for each in search.best)
+    return Outcome(search.best, bound=(bound,), finished=finished)
+
+
+def _chains(search: PartitionSearch, best: Partitions | None, clock: Clock) -> Outcome[Partitions]:
+    if search.anytime is None:
+        return Outcome(finished=True)
+    search.anytime.look_at_chains(search.request.cap, clock)
+    search.take(search.judged())
+    return _outcome(search, finished=True)
+
+
+def _runs(search: PartitionSearch, best: Partitions | None, clock: Clock) -> Outcome[Partitions]:
+    if search.anytime is None:
+        return Outcome(finished=True)
+    complete = search.anytime.look_at_runs(search.request.cap, clock)
+    if search.anytime.one_order:
+        search.complete = complete
+    search.take(search.judged())
+    return _outcome(search)
+
+
+def _all_groups(
+    search: PartitionSearch, best: Partitions | None, clock: Clock
+) -> Outcome[Partitions]:
+    known = search.anytime
+    if known is None or known.one_order or search.is_wide:
+        return Outcome(finished=True)
+    search.complete = known.look_at_all(search.request.cap, clock, MOST_GROUPS, MOST_STEPS)
+    search.is_stuck = search.complete is not None and not clock.cut
+    search.take(search.judged())
+    return _outcome(search)
+
+
+def _fitting_groups(
+    search: PartitionSearch, best: Partitions | None, clock: Clock
+) -> Outcome[Partitions]:
+    if search.anytime is not None:
+        if search.request.cap is not None or search.complete is None:
+            return Outcome(finished=True)
+        if not (search.is_wide or search.is_stuck):
+            return Outcome(finished=False)  # It waits for those that are worth it.
+    search.take(search.by_groups(clock))
+    return _outcome(search)
+
+
+def _without_bands(
+    search: PartitionSearch, best: Partitions | None, clock: Clock
+) -> Outcome[Partitions]:
+    request = search.request
+    if (request.traits or traits_of(request.model)).bands == 1:
+        return Outcome(finished=True)
+    found = search.by_groups(clock, bands=1)
+    search.take([_unproven(each) for each in found])
+    return _outcome(search)
+
+
+STRATEGIES = (
+    Strategy("chains", "a few operators one after the other: soon much better", _chains),
+    Strategy("runs", "groups along some orders: few, and mostly the best", _runs),
+    Strategy("all groups", "those that the rules leave: the best, proven", _all_groups),
+    Strategy("fitting groups", "all that fit: wide networks, by prices", _fitting_groups),
+    Strategy("without bands", "bands allow far more groups than time does", _without_bands),
+)
+
+
+def _unproven(partition: Partition) -> Partition:
+    """A partition of which nothing is proven: in a part of the space."""
+    return replace(partition, bound_bytes=0, status="feasible", cap=None)
 
 
 def _best_of(one: Partition, other: Partition) -> Partition:
@@ -137,7 +290,8 @@ def _best_of(one: Partition, other: Partition) -> Partition:
     best = min(one, other, key=lambda partition: partition.objective_bytes)
     bound = min(best.objective_bytes, max(one.bound_bytes, other.bound_bytes))
     status: Status = "optimal" if bound == best.objective_bytes else "feasible"
-    return replace(best, bound_bytes=bound, status=status, considered=one.considered)
+    considered = max(one.considered, other.considered)
+    return replace(best, bound_bytes=bound, status=status, considered=considered)
 
 
 def find_groups(
@@ -155,19 +309,8 @@ def find_groups(
     Raises as `sweep_partitions`.
     """
     _require(model, graph, budgets, cap)
-    candidates = Candidates(model, graph, traits or traits_of(model), wished)
-    alone = [candidates.cost(1 << i) for i in range(len(graph.operators))]
-    # Progress is reported for one budget; of several, for the largest.
-    known = None if wished else sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
-    clock.report("no fusion", known, compulsory_bytes(graph))
-    wide = count_downsets(candidates.dag) > MOST_DOWNSETS
-    share = WIDE_SHARE if wide else SHARE
-    share *= BANDED_SHARE if candidates.traits.bands > 1 else 1
-    most = MOST_WIDE_PLACES // candidates.dag.count if wide else MOST_GROUPS
-    candidates.grow(max(budgets), cap, clock.part(share * clock.left_s), min(most, MOST_GROUPS))
-    offers = Offers(candidates, budgets)
-    clock.report(f"{len(offers.groups)} groups", known)
-    return offers
+    request = PartitionRequest(model, graph, tuple(budgets), cap, traits, wished, None)
+    return FittingGroups(request).offers(clock)
 
 
 def _require(model: GroupCosts, graph: Graph, budgets: Sequence[int], cap: int | None) -> None:
@@ -179,44 +322,25 @@ def _require(model: GroupCosts, graph: Graph, budgets: Sequence[int], cap: int |
 def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     """The best partition into these groups for each of their budgets."""
     candidates = offers.candidates
-    banded = candidates.traits.bands > 1
-    covers = solve(offers, clock.part(BANDED_SHARE * clock.left_s) if banded else clock)
-    judged = [
+    return [
         _judged(
             cover,
             candidates.complete,
             forced_bytes(graph, candidates, budget),
             len(offers.groups),
         )
-        for cover, budget in zip(covers, offers.budgets, strict=True)
+        for cover, budget in zip(solve(offers, clock), offers.budgets, strict=True)
     ]
-    if not banded or all(partition.status == "optimal" for partition in judged):
-        return judged
-    # Bands allow far more groups than time does: those that fit without bands come first.
-    traits = replace(candidates.traits, bands=1)
-    few = Candidates(candidates.model, graph, traits, candidates.wished)
-    few.grow(max(offers.budgets), None, clock.part(SHARE * clock.left_s), MOST_GROUPS)
-    others = solve(Offers(few, offers.budgets), clock)
-    return [_better(one, other) for one, other in zip(judged, others, strict=True)]
-
-
-def _better(found: Partition, other: PartitionFound) -> Partition:
-    """A partition, or a cheaper cover of which nothing is proven."""
-    if other.groups is None or other.objective >= found.objective_bytes:
-        return found
-    proven = other.objective == found.bound_bytes
-    status: Status = "optimal" if proven else "feasible"
-    return replace(found, groups=other.groups, objective_bytes=other.objective, status=status)
 
 
 def solve(offers: Offers, clock: Clock) -> list[PartitionFound]:
     """The best partitions, one a budget: exact while the clock allows."""
     dag = offers.candidates.dag
     if count_downsets(dag) <= MOST_DOWNSETS:
-        soon = clock.part(0.5 * clock.left_s)
+        soon = clock.among(2)
         way = lattice(dag, dag.downsets(), offers.groups, MOST_STEPS, soon)
         if way is not None:
-            offers.sharpen(range(len(offers.groups)), clock.part(0.5 * clock.left_s))
+            offers.sharpen(range(len(offers.groups)), clock.among(2))
             return _covers(offers, *offers.shortest(way, clock))
     linear = _in_an_order(dag, offers, prefixes(dag), clock)
     for order in (by_levels(dag), by_depth(dag)):

@@ -32,8 +32,6 @@ from planners.fusion.tile.ways import Steps
 # by a quarter of the width (section 6).
 MOST_REFILLS = 16
 ENDLESS = Clock(inf)
-# Of the time that is left, for finding groups.
-GROWTH_SHARE = 0.3
 # Groups are looked at up to this size; the table says nothing of larger ones.
 LARGEST = 32
 
@@ -81,8 +79,7 @@ def online_partition(
     """
     require_singles(model, graph, budget_bytes)
     known = Candidates(model, graph, Traits("any"))
-    part = clock.part(GROWTH_SHARE * clock.left_s)
-    groups = allowed_groups(known.dag, table.limit(budget_bytes), part)
+    groups = allowed_groups(known.dag, table.limit(budget_bytes), clock.among(2))
     known.masks = dict.fromkeys(islice(groups, MOST_GROUPS))
     offers = Offers(known, [budget_bytes])
     (cover,) = solve(offers, clock)

@@ -95,7 +95,7 @@ def duals(matrix: csr_array, costs: Bytes, clock: Clock) -> NDArray[np.float64] 
         b_ub=costs / scale,
         bounds=(None, None),
         method="highs",
-        options={"time_limit": max(0.1, clock.left_s)},
+        options={"time_limit": clock.solver_s},
     )
     return None if solved.x is None else np.asarray(solved.x * scale, dtype=np.float64)
 
