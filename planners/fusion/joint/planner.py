@@ -50,7 +50,7 @@ WIDTHS = (2, 12)
 LONG_SHARE = 0.5
 """The most of the time limit for what was found to be written, checked and timed."""
 FIRST_WORK, QUICK_WORK = 512, 256
-"""Looks at the clock for each strategy in the first round; and for a look even once time is over."""
+"""Looks at the clock for each strategy in the first round; for a look even once time is over."""
 MOST_LIMIT_S = 1e6  # That another planner takes.
 MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.

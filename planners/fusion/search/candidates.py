@@ -65,6 +65,9 @@ class Candidates:
         """
         if (budget_bytes, cap) != self._within:
             self._within = budget_bytes, cap
+            classes = self.wished.classes if self.wished else ()
+            self.masks = dict.fromkeys((*dict(self._singles()), *classes))
+            self.complete = 1
             self._growth = self._grown(budget_bytes, cap, clock)
         while len(self.masks) <= limit and not clock.expired():
             if next(self._growth, self) is self:  # There are no more.
@@ -72,7 +75,6 @@ class Candidates:
 
     def _grown(self, budget_bytes: int, cap: int | None, clock: Clock) -> Iterator[None]:
         layer = dict(self._singles())
-        self.masks = dict.fromkeys((*layer, *(self.wished.classes if self.wished else ())))
         for size in count(1):
             self.complete = size
             if size == cap:
