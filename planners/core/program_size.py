@@ -30,7 +30,12 @@ OPERATOR_S, WRITING_SHARE = 5e-3, 0.4
 
 def most_in_time(clock: Clock) -> int:
     """Instructions that can be written, checked and timed in the time that is left, about."""
-    return int(min(MOST_WRITTEN, (clock.left_s + GRACE_S) / EACH_S))
+    return most_within(clock.left_s)
+
+
+def most_within(limit_s: float) -> int:
+    """Instructions that can be written, checked and timed in so many seconds, about."""
+    return int(min(MOST_WRITTEN, (limit_s + GRACE_S) / EACH_S))
 
 
 def for_search(clock: Clock, operators: int, operator_s: float = OPERATOR_S) -> Clock:

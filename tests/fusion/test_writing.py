@@ -132,7 +132,7 @@ def test_a_route_that_is_too_long_is_written_in_coarser_ways(
     free = sp.plan(graph, "fusion", budget, joint=True, **asked)
     alone = sp.plan(graph, "fusion", budget, **asked)
     most = sum(1 for _ in free.program.instructions) // share
-    monkeypatch.setattr("planners.fusion.joint.planner.most_in_time", lambda clock: most)
+    monkeypatch.setattr("planners.fusion.joint.planner.most_within", lambda limit_s: most)
     short = sp.plan(graph, "fusion", budget, joint=True, **asked)
     assert sum(1 for _ in short.program.instructions) < 1.5 * most
     assert sp.check(short).traffic_bytes == short.claims.objective_bytes

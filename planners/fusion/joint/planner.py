@@ -18,7 +18,7 @@ from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.plan import Plan
 from planners.core.portfolio import Outcome, Portfolio, Strategy
-from planners.core.program_size import EACH_S, GRACE_S, MOST_WRITTEN, OPERATOR_S
+from planners.core.program_size import EACH_S, OPERATOR_S, most_within
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.fusion.cost.group import GroupModel
@@ -47,10 +47,11 @@ from planners.fusion.tile.cuts import parameter_bytes
 # Where addresses do not fit, the search goes on with this share of the budget.
 LESS = (0.98, 0.95, 0.9, 0.8)
 WIDTHS = (2, 12)
-LONG_SHARE = 0.5
+LONG_SHARE = 0.4
 """The most of the time limit for what was found to be written, checked and timed."""
-FIRST_WORK, QUICK_WORK = 512, 256
-"""Looks at the clock for each strategy in the first round; for a look even once time is over."""
+ALONE_WORK, FIRST_WORK, QUICK_WORK = 1024, 512, 256
+"""Looks at the clock: for groups alone, for each strategy in the first round; and for a look even
+once time is over."""
 MOST_LIMIT_S = 1e6  # That another planner takes.
 MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
@@ -173,8 +174,8 @@ class ResidencyHunt:
         self._fitting = FittingGroups(request)
         # What is left in all, and what of it the best plan so far leaves for searches.
         self.whole = self.clock = clock
-        (alone,) = self._alone.run(clock.work(FIRST_WORK, bounds=False))
-        self.most = int(LONG_SHARE * min(MOST_WRITTEN, (clock.whole_limit_s + GRACE_S) / EACH_S))
+        (alone,) = self._alone.run(clock.work(ALONE_WORK, bounds=False))
+        self.most = int(LONG_SHARE * most_within(clock.whole_limit_s))
         count = _count_alone(model, alone, budget_bytes, double_buffer)
         self.clock = _without_writing(self.graph, count, clock)
         self._find_groups(self.clock.work(FIRST_WORK))

@@ -82,13 +82,14 @@ class Runs:
     def time(self, masks: Iterable[int], clock: Clock) -> None:
         """Time groups to choose from."""
         for mask in masks:
-            if clock.expired():
+            if mask not in self.groups and clock.expired():
                 break
             self.of(mask)
 
     def grow(self, order: Sequence[int], clock: Clock) -> None:
         """Time the runs of an order, short ones first: chains are along such orders."""
-        self.orders.append(order)
+        if order not in self.orders:
+            self.orders.append(order)
         self._grown(order, clock)
 
     def _grown(self, order: Sequence[int], clock: Clock) -> None:
@@ -97,8 +98,6 @@ class Runs:
         growing = dict.fromkeys(range(count), 0)
         for size in range(1, min(count, LONGEST) + 1):
             for start in [at for at in growing if at + size <= count]:
-                if clock.expired():
-                    return
                 stop = start + size
                 apart = min(
                     (best[start, k] + best[k, stop] for k in range(start + 1, stop)),
@@ -109,7 +108,10 @@ class Runs:
                     best[start, stop] = apart
                     del growing[start]
                     continue
-                timed = self.of(sum(1 << i for i in order[start:stop]))
+                mask = sum(1 << i for i in order[start:stop])
+                if mask not in self.groups and clock.expired():
+                    return
+                timed = self.of(mask)
                 alone = min((way.pace.alone_s for way in timed), default=float("inf"))
                 best[start, stop] = min(alone, apart)
                 growing[start] += alone > SLOWER * apart

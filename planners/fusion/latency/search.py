@@ -11,21 +11,22 @@ is soon full is therefore searched too, so that more memory does not make a plan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from planners.core.bounds.floors import ProblemFloors
 from planners.core.bounds.late_loads import late_loads_s
 from planners.core.graph import Graph
 from planners.core.machine import with_scratchpad
-from planners.core.program_size import GRACE_S, is_too_slow, refuse_too_slow
+from planners.core.portfolio import Outcome, Portfolio, Strategy
+from planners.core.program_size import EACH_S, refuse_too_slow
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.laid import LaidGroup, lay_out
-from planners.fusion.latency.chains import Chain, Runs
+from planners.fusion.latency.chains import Chain, Link, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
 from planners.fusion.latency.timed import (
     TimedGroups,
@@ -37,20 +38,19 @@ from planners.fusion.latency.timed import (
 from planners.fusion.latency.ways import few
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import Dag, by_depth, by_levels
-from planners.fusion.search.exact import best_partition
 from planners.fusion.search.online import online_partition, size_table
 
-# Of the time that is left: for least traffic, for each rule, for growing runs, for writing and
-# timing a plan beside the chains.
-TRAFFIC_SHARE, RULE_SHARE, GROWTH_SHARE, WRITING_SHARE = 0.2, 0.1, 0.5, 0.3
+# Looks at the clock: for groups of least traffic at first, for each rule, and for each strategy in
+# the first round; a plan that is written and timed counts as one for so many instructions.
+TRAFFIC_WORK, RULE_WORK, FIRST_WORK, INSTRUCTIONS_A_LOOK = 256, 128, 128, 200
+WRITING_SHARE = 0.3
+"""Of the time limit, the most for a plan to be written and timed."""
 SOON, LATE, STEP = 0.01, 0.03, 4
 """Of the floor: a memory that is full in less has no part that is searched; a part that is full in
 more is too large for that, and the next one is the fourth part of it."""
 LONG_GROUP = 1000  # instructions of a group that is looked at for shorter ways, with little time
 ALL_GROUPS = "all plans of fused groups"
 IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
-LONGER = 2  # times the time that least traffic was searched before: it is searched again
-LOOKS = 1.5  # times what a chain like the best takes to be written and timed, is left for that
 CLOSE = 1.03  # a chain whose estimate is so many times the best is not written
 ROUNDS, CLOSER = 16, 6  # looks at the best chains, and chains that are looked at each time
 TIMED_EACH = 2  # of these, timed as a whole
@@ -88,10 +88,15 @@ def quickest(
 ) -> QuickestGroups:
     """The quickest plan of groups alone within a budget. Raises `BudgetTooSmall`, and `BadInput`
     for one that takes several times the limit to be written and timed."""
-    return _QuickerGroups(model, budget_bytes, clock, double_buffer).run()
+    hunt = LatencyHunt(model, budget_bytes, clock, double_buffer)
+    portfolio = Portfolio(STRATEGIES, value=lambda plan: (plan.seconds,), first_work=FIRST_WORK)
+    portfolio.solve(hunt, clock, hunt.begin())
+    return hunt.result()
 
 
-class _QuickerGroups:
+class LatencyHunt:
+    """The quickest plan so far, and what was learned on the way."""
+
     def __init__(
         self, model: GroupModel, budget_bytes: int, clock: Clock, double_buffer: bool
     ) -> None:
@@ -103,43 +108,101 @@ class _QuickerGroups:
         self.known = known_groups(model, budget_bytes, double_buffer)
         self.best: TimedGroups | None = None
         self._laid_before: dict[tuple[int, ...], tuple[LaidGroup, ...]] = {}
-        self.timed, self.first_s = 0, 0.0
+        self.timed = 0
+        self.first_s: float | None = None
         self.bound_s, self.bound_bytes = 0.0, 0
-
-    def run(self) -> QuickestGroups:
-        """Chains in a part of the memory and in all of it, plans of other objectives beside them,
-        and closer chains, until the bound or the time is over."""
-        self.best = self.known.best
-        in_less_s = [self._time(laid) for laid in known_in_less(self.known)]
-        least = self._least_traffic()
-        self.first_s = (
-            self.known.each_s * count_of(self._laid(least.groups)) if not self.best else 0.0
-        )
-        spaces = [Runs(self.known.ways)]
+        self.scope = ALL_GROUPS
+        self._in_less_s: list[float] = []
+        self._spaces = [Runs(self.known.ways)]
         if part_bytes := self._soon_full():
-            spaces.append(Runs(known_groups(self.model, part_bytes, self.double_buffer).ways))
-        self._grow(spaces)
-        first = None
-        for number in range(ROUNDS):
-            chains = [(chain, runs) for runs in spaces for chain in runs.chains()]
-            chains = sorted(chains, key=lambda each: each[0].done_s)[:CLOSER]
-            if not number and self._least_is_sooner(chains):
-                first = self._time_groups(least.groups)
-            self._look(chains[:TIMED_EACH])
-            if not number:
-                first = self._look_beside(least, first)
-            closer = [
-                runs.look_closer([c for c, r in chains if r is runs], self.clock) for runs in spaces
-            ]
-            if self._done or not any(closer):
-                break
-        scope = self._enumerate()
+            self._spaces.append(Runs(known_groups(model, part_bytes, double_buffer).ways))
+        dag = Dag.of(self.graph)
+        self._alone = [1 << i for i in range(dag.count)]
+        self._orders: list[list[int]] = []
+        for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
+            if order not in self._orders:
+                self._orders.append(order)
+        self._looked: set[tuple[int, tuple[Link, ...]]] = set()
+        self._rules = [self._online, BASELINES["no_fusion"], BASELINES["efficient_s"]]
+
+    def begin(self) -> TimedGroups:
+        """The quickest of the plans that are known, and of that of least traffic, which is the
+        first: there is a plan, whatever the time."""
+        self.best = self.known.best
+        self._in_less_s = [self._time(laid) for laid in known_in_less(self.known)]
+        self.by_least_traffic(self.clock.work(TRAFFIC_WORK, bounds=False))
+        if self.best is None:
+            self._time(self._shortest(self.known.partitions.best[0].groups))
+        assert self.best is not None
+        return self.best
+
+    def result(self) -> QuickestGroups:
+        """The best, with what it is to be compared with."""
         assert self.best is not None
         bound_s = min(self.bound_s, self.best.seconds)
-        is_of_less = self.best.seconds in in_less_s
+        is_of_less = self.best.seconds in self._in_less_s
         return QuickestGroups(
-            self.best, bound_s, self.bound_bytes, first, self.timed, scope, is_of_less
+            self.best,
+            bound_s,
+            self.bound_bytes,
+            self.first_s,
+            self.timed,
+            self.scope,
+            is_of_less,
         )
+
+    def by_least_traffic(self, clock: Clock) -> None:
+        """The groups of least traffic, as far as they are found, timed; and bounds of all plans."""
+        (least,) = self.known.partitions.run(clock)
+        self.bound_bytes = least.bound_bytes
+        late_s = late_loads_s(self.floors, self.budget)
+        self.bound_s = max(self.bound_s, self.floors.latency_of(least.bound_bytes), late_s)
+        seconds = self._time_groups(least.groups)
+        self.first_s = self.first_s if seconds is None else seconds
+
+    def by_chains(self, clock: Clock) -> None:
+        """Runs in a few orders, in a part of the memory and in all of it, timed by themselves;
+        chains of them, and more ways for the groups of the best."""
+        self._grow(clock)
+        for _ in range(ROUNDS):
+            chains = [(chain, runs) for runs in self._spaces for chain in runs.chains()]
+            chains = sorted(chains, key=lambda each: each[0].done_s)[:CLOSER]
+            self._look(chains[:TIMED_EACH], clock)
+            closer = [
+                runs.look_closer([c for c, r in chains if r is runs], clock)
+                for runs in self._spaces
+            ]
+            if self._done(clock) or not any(closer):
+                break
+
+    def _grow(self, clock: Clock) -> None:
+        """Time operators alone, so that there is a chain; then the runs of each order, in each part
+        of the memory. What was timed in an earlier turn is not timed again."""
+        assert self.best is not None
+        clock = clock.keeping(self.known.each_s * count_of(self.best.laid))
+        self._spaces[0].time(self._alone, clock)
+        for order in self._orders:
+            for runs in self._spaces:
+                runs.grow(order, clock)
+
+    def by_rules(self, clock: Clock) -> None:
+        """Plans of other objectives and rules, each timed once."""
+        while self._rules and not clock.expired():
+            rule = self._rules.pop(0)
+            part = clock.work(RULE_WORK)
+            self._time_groups(rule(self.model, self.graph, self.budget, clock=part).groups)
+
+    def by_enumeration(self, clock: Clock) -> None:
+        """All plans of a small problem."""
+        assert self.best is not None
+        if len(self.graph.operators) > FEW_OPERATORS:
+            return
+        every = Enumeration(self.model, self.budget, double_buffer=self.double_buffer)
+        found = every.best(self.best.seconds, clock)
+        self.timed += every.timed
+        self.best = self.known.best = found.best or self.best
+        if found.complete:
+            self.bound_s, self.scope = self.best.seconds, IN_PLACES
 
     def _soon_full(self) -> int:
         """The bytes of a part of the memory that is soon full, and has room for each operator; 0
@@ -156,88 +219,27 @@ class _QuickerGroups:
         part = max(part, *(self.model.staircase(mask)[0].buffer_bytes for mask in singles))
         return part if 2 * part <= self.budget else 0
 
-    def _grow(self, spaces: Sequence[Runs]) -> None:
-        """Time runs in a few orders, in all of the memory, and in a part of it where there is time
-        for all of those of an order; operators alone first, so that there is a chain.
-
-        The time to write and time a chain is left.
-        """
-        dag = Dag.of(self.graph)
-        like_s = self.known.each_s * count_of(self.best.laid) if self.best else self.first_s
-        share = GROWTH_SHARE if self.best else WRITING_SHARE
-        look_s = min(LOOKS * like_s, share * self.clock.left_s)
-        alone = (1 << i for i in range(dag.count))
-        spaces[0].time(alone, self.clock.part(self.clock.left_s - look_s))
-        orders: list[list[int]] = []
-        for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
-            is_late = self._done or self.clock.left_s + GRACE_S < self.first_s
-            if order not in orders and not (orders and is_late):
-                orders.append(order)
-                for runs in spaces:
-                    left_s = self.clock.left_s
-                    part = self.clock.part(min(GROWTH_SHARE * left_s, left_s - look_s))
-                    runs.grow(order, part)
-                    if part.ended:
-                        break
-
-    def _enumerate(self) -> str:
-        """Look at all plans of a small problem; of which plans the bound holds, in words."""
-        if len(self.graph.operators) > FEW_OPERATORS or self._done or not self.best:
-            return ALL_GROUPS
-        every = Enumeration(self.model, self.budget, double_buffer=self.double_buffer)
-        found = every.best(self.best.seconds, self.clock)
-        self.timed += every.timed
-        self.best = self.known.best = found.best or self.best
-        if not found.complete:
-            return ALL_GROUPS
-        self.bound_s = self.best.seconds
-        return IN_PLACES
-
-    @property
-    def _done(self) -> bool:
+    def _done(self, clock: Clock) -> bool:
         reached = self.best is not None and self.best.seconds <= self.bound_s
-        return reached or self.clock.expired()
-
-    def _least_traffic(self) -> Partition:
-        """The groups of least traffic, and the bounds that follow from it."""
-        part, known = self.clock.share(TRAFFIC_SHARE), self.known
-        if known.least is None or (known.least.gap and LONGER * known.least_s <= part.left_s):
-            known.least_s = part.left_s
-            known.least = best_partition(self.model, self.graph, self.budget, part)
-        least = known.least
-        self.bound_bytes = least.bound_bytes
-        late_s = late_loads_s(self.floors, self.budget)
-        self.bound_s = max(self.floors.latency_of(least.bound_bytes), late_s)
-        return least
-
-    def _look_beside(self, least: Partition, first: float | None) -> float | None:
-        """Time the plans of other objectives and rules; the seconds of that of least traffic, which
-        is the first and may be known."""
-        first = self._time_groups(least.groups) if first is None else first
-        for rule in (self._online, BASELINES["no_fusion"], BASELINES["efficient_s"]):
-            if self._done:
-                break
-            part = self.clock.part(RULE_SHARE * self.clock.left_s)
-            self._time_groups(rule(self.model, self.graph, self.budget, clock=part).groups)
-        return first
+        return reached or clock.expired()
 
     def _online(
         self, model: GroupModel, graph: Graph, budget_bytes: int, *, clock: Clock
     ) -> Partition:
-        table = size_table(model, graph, clock.part(0.5 * clock.left_s))
+        table = size_table(model, graph, clock.among(2))
         return online_partition(model, graph, budget_bytes, clock, table)
 
     def _time_groups(self, groups: Sequence[int]) -> float | None:
-        """Time groups in their ways of least traffic; None where there is no time for it.
-
-        Where there is no plan yet, long ones run in shorter ways.
-        """
+        """Time groups in their ways of least traffic; None where these are too long."""
         laid = self._laid(groups)
-        if self.best is None and self._is_long(laid):
-            both = zip(groups, laid, strict=True)
-            laid = tuple([self._shorter(mask, each) for mask, each in both])
-            refuse_too_slow(count_of(laid), self.known.each_s, self.limit_s)
         return None if self._too_long(laid) else self._time(laid)
+
+    def _shortest(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
+        """Groups in ways of few tiles. Raises `ProgramTooLong` where even these are too many."""
+        both = zip(groups, self._laid(groups), strict=True)
+        laid = tuple([self._shorter(mask, each) for mask, each in both])
+        refuse_too_slow(count_of(laid), EACH_S, self.limit_s)
+        return laid
 
     def _laid(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
         """Groups in their ways of least traffic."""
@@ -259,39 +261,30 @@ class _QuickerGroups:
         named = [replace(other, name=laid.name) for other in others]
         return min([laid, *named], key=lambda each: count_of([each]))
 
-    def _is_long(self, laid: Sequence[LaidGroup]) -> bool:
-        """Whether a plan takes more of the time than it may to be written and timed."""
-        return self.known.each_s * count_of(laid) > WRITING_SHARE * self.clock.left_s
-
     def _too_long(self, laid: Sequence[LaidGroup]) -> bool:
-        """Whether a plan is left out for its length: the first only where it takes too long."""
-        if self.best is None:
-            return is_too_slow(count_of(laid), self.known.each_s, self.limit_s)
-        if not self._is_long(laid):
-            return False
-        self.clock.end()
-        return True
+        """Whether a plan takes more of the limit than it may to be written and timed, or more than
+        is left."""
+        count = count_of(laid)
+        if EACH_S * count > WRITING_SHARE * self.limit_s:
+            return True
+        return self.best is not None and not self.clock.allows(self.known.each_s * count)
 
-    def _least_is_sooner(self, chains: Sequence[tuple[Chain, Runs]]) -> bool:
-        """Whether there is no plan yet, nor time for a chain, and least traffic is shorter."""
-        if self.best is not None or not chains:
-            return False
-        count = count_of(laid_at_ends(chains[0][1].ways, chains[0][0].links))
-        return max(self.first_s, self.clock.left_s) < self.known.each_s * count
-
-    def _look(self, chains: Sequence[tuple[Chain, Runs]]) -> None:
-        """Time chains, from address 0 and at the ends of the memory."""
+    def _look(self, chains: Sequence[tuple[Chain, Runs]], clock: Clock) -> None:
+        """Time chains, from address 0 and at the ends of the memory; each once."""
         for chain, runs in chains:
+            key = id(runs), tuple(chain.links)
+            if key in self._looked or self._done(clock):
+                continue
             if self.best is not None and chain.done_s > CLOSE * self.best.seconds:
                 continue
+            self._looked.add(key)
             at_ends = laid_at_ends(runs.ways, chain.links)
-            seconds = self.known.each_s * count_of(at_ends)
-            if not self._done and (seconds < self.clock.left_s or not self._too_long(at_ends)):
-                self._time(at_ends)
             links = enumerate(chain.links)
             plain = [runs.ways.laid(f"g{k}", link.mask, link.way) for k, link in links]
-            if not (self._done or self._too_long(plain)):
-                self._time(plain)
+            for laid in (at_ends, plain):
+                if not (self._done(clock) or self._too_long(laid)):
+                    clock.spend(count_of(laid) // INSTRUCTIONS_A_LOOK)
+                    self._time(laid)
 
     def _time(self, laid: Sequence[LaidGroup]) -> float:
         before_s = self.clock.elapsed_s
@@ -302,3 +295,23 @@ class _QuickerGroups:
             self.best = self.known.best = plan
         self.clock.report(f"latency {self.best.seconds * 1e3:.4g} ms")
         return plan.seconds
+
+
+def _strategy(
+    name: str, reason: str, method: Callable[[LatencyHunt, Clock], None]
+) -> Strategy[LatencyHunt, TimedGroups]:
+    """A method of the hunt, which keeps the best."""
+
+    def run(hunt: LatencyHunt, best: TimedGroups | None, clock: Clock) -> Outcome[TimedGroups]:
+        method(hunt, clock)
+        return Outcome(hunt.best, bound=(hunt.bound_s,))
+
+    return Strategy(name, reason, run)
+
+
+STRATEGIES = (
+    _strategy("chains", "groups by their own time", LatencyHunt.by_chains),
+    _strategy("rules", "never slower than what is simple", LatencyHunt.by_rules),
+    _strategy("least traffic", "where bytes bind, and for bounds", LatencyHunt.by_least_traffic),
+    _strategy("all plans", "small problems are settled", LatencyHunt.by_enumeration),
+)

@@ -18,7 +18,8 @@ from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
 from planners.fusion.latency.ways import TimedWays
-from planners.fusion.partition.cost_model import Partition
+from planners.fusion.search.bounded import ALL_RULES
+from planners.fusion.search.exact import PartitionRequest, PartitionSearch
 from planners.simulator.check import replay
 from planners.simulator.columns.timing import timed
 from planners.simulator.engine_assignment import by_directions
@@ -133,14 +134,12 @@ def early_at(before: Link, early_s: float) -> int:
 @dataclass
 class KnownGroups:
     """Of what was asked: timed ways of groups, the seconds that each instruction of a plan takes to
-    be written and timed, the partition of least traffic found in `least_s` seconds, and the
-    quickest plan."""
+    be written and timed, the search for the partition of least traffic, and the quickest plan."""
 
     asked: tuple[GroupModel, int, bool]
     ways: TimedWays
     each_s: float
-    least: Partition | None = None
-    least_s: float = 0.0
+    partitions: PartitionSearch
     best: TimedGroups | None = None
 
 
@@ -151,7 +150,16 @@ def known_groups(model: GroupModel, budget_bytes: int, double_buffer: bool) -> K
     """What is known of this very model in a budget; of the last few problems only."""
     asked = (model, budget_bytes, double_buffer)
     return _recent.get(
-        lambda known: known.asked == asked, lambda: KnownGroups(asked, TimedWays(*asked), EACH_S)
+        lambda known: known.asked == asked,
+        lambda: KnownGroups(asked, TimedWays(*asked), EACH_S, least_traffic(model, budget_bytes)),
+    )
+
+
+def least_traffic(model: GroupModel, budget_bytes: int) -> PartitionSearch:
+    """The search for the partition of least traffic, which can be gone on with."""
+    budgets = (budget_bytes,)
+    return PartitionSearch(
+        PartitionRequest(model, model.graph, budgets, None, None, None, ALL_RULES)
     )
 
 

@@ -52,7 +52,7 @@ MOST_GROUPS = 300_000
 MOST_WIDE_PLACES = 12_000_000  # groups times operators, where prices are found for all of them
 MOST_DOWNSETS = 20_000
 MOST_STEPS = 4_000_000
-FIRST_WORK = 256  # looks at the clock for each strategy in the first round
+FIRST_WORK = 64  # looks at the clock for each strategy in the first round
 
 
 def best_partition(
@@ -213,9 +213,8 @@ def _total(partitions: Partitions) -> Value:
     return (sum(each.objective_bytes for each in partitions),)
 
 
-def _outcome(search: PartitionSearch, finished: bool | None = None) -> Outcome[Partitions]:
-    bound = sum(each.bound_bytes for each in search.best)
-    return Outcome(search.best, bound=(bound,), finished=finished)
+def _outcome(search: PartitionSearch) -> Outcome[Partitions]:
+    return Outcome(search.best, bound=(sum(each.bound_bytes for each in search.best),))
 
 
 def _chains(search: PartitionSearch, best: Partitions | None, clock: Clock) -> Outcome[Partitions]:
@@ -223,7 +222,7 @@ def _chains(search: PartitionSearch, best: Partitions | None, clock: Clock) -> O
         return Outcome(finished=True)
     search.anytime.look_at_chains(search.request.cap, clock)
     search.take(search.judged())
-    return _outcome(search, finished=True)
+    return _outcome(search)
 
 
 def _runs(search: PartitionSearch, best: Partitions | None, clock: Clock) -> Outcome[Partitions]:
@@ -266,6 +265,8 @@ def _without_bands(
     request = search.request
     if (request.traits or traits_of(request.model)).bands == 1:
         return Outcome(finished=True)
+    if search.anytime is not None and not (search.is_wide or search.is_stuck):
+        return Outcome(finished=search.complete is None or request.cap is not None)
     found = search.by_groups(clock, bands=1)
     search.take([_unproven(each) for each in found])
     return _outcome(search)
