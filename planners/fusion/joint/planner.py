@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf
 
 from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, NoPlanFound
@@ -52,6 +52,8 @@ LONG_SHARE = 0.4
 ALONE_WORK, FIRST_WORK, QUICK_WORK = 1024, 512, 256
 """Looks at the clock: for groups alone, for each strategy in the first round; and for a look even
 once time is over."""
+SEARCH_LOOK = 32
+"""A look of the search costs dozens of groups: it counts as so many others."""
 MOST_LIMIT_S = 1e6  # That another planner takes.
 MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
@@ -278,7 +280,9 @@ class ResidencyHunt:
         keep, spill = (self.costs.tensors.mask(t) for t in (self.asked.keep, self.asked.spill))
         space = GroupSpace(way, groups, self.costs, budget_bytes, self.low, keep=keep, spill=spill)
         search = JointSearch(space, self.best.objective_bytes, width)
-        search.run(clock, most_turns=MOST_TURNS)
+        part = clock.work(ceil(clock.looks_left / SEARCH_LOOK))
+        search.run(part, most_turns=MOST_TURNS)
+        clock.spend((SEARCH_LOOK - 1) * part.looks)
         return search
 
     def _place(
