@@ -42,8 +42,8 @@ from planners.fusion.search.online import online_partition, size_table
 
 # Looks at the clock: for groups of least traffic at first, for each rule, and for each strategy in
 # the first round; a plan that is written and timed counts as one for so many instructions.
-TRAFFIC_WORK, RULE_WORK, FIRST_WORK, INSTRUCTIONS_A_LOOK = 256, 128, 128, 200
-WRITING_SHARE = 0.3
+TRAFFIC_WORK, RULE_WORK, FIRST_WORK, INSTRUCTIONS_A_LOOK = 256, 64, 256, 200
+WRITING_SHARE = 0.1
 """Of the time limit, the most for a plan to be written and timed."""
 SOON, LATE, STEP = 0.01, 0.03, 4
 """Of the floor: a memory that is full in less has no part that is searched; a part that is full in
@@ -163,7 +163,7 @@ class LatencyHunt:
     def by_chains(self, clock: Clock) -> None:
         """Runs in a few orders, in a part of the memory and in all of it, timed by themselves;
         chains of them, and more ways for the groups of the best."""
-        self._grow(clock)
+        self._grow(clock.among(2))
         for _ in range(ROUNDS):
             chains = [(chain, runs) for runs in self._spaces for chain in runs.chains()]
             chains = sorted(chains, key=lambda each: each[0].done_s)[:CLOSER]

@@ -133,13 +133,13 @@ class PartitionSearch:
         if self.anytime is not None:
             least = compulsory_bytes(self.request.graph)
             clock.report("no fusion", max(self.anytime.below), least)
-            self.take(self.judged())
+            self.take(self.judged(1))
         else:
             self.take(self.by_groups(clock.work(0)))
         portfolio = Portfolio(STRATEGIES, value=_total, first_work=FIRST_WORK)
         portfolio.solve(self, clock, self.best)
         if self.anytime is not None and any(each.status != "optimal" for each in self.best):
-            self.take(self.judged(least_of_all=True))
+            self.take(self.judged(1, self.anytime.least_bytes()))
         return list(self.best)
 
     def take(self, partitions: Sequence[Partition]) -> None:
@@ -148,16 +148,14 @@ class PartitionSearch:
             self.best = tuple(partitions)
         self.best = tuple(_best_of(one, other) for one, other in zip(partitions, self.best))
 
-    def judged(self, *, least_of_all: bool = False) -> list[Partition]:
-        """The partitions of the rising spaces, with what is proven of them; `least_of_all` says
-        what no partition goes below, without a look at groups."""
+    def judged(self, complete: int | None, least: Sequence[int] = ()) -> list[Partition]:
+        """The best partitions of the rising spaces, the last of which has all groups of up to
+        `complete` operators that are worth it; no partition moves less than `least`."""
         known = self.anytime
         assert known is not None
-        least = [known.compulsory_bytes] * len(self.request.budgets)
-        if least_of_all and self.complete is not None:
-            least = known.least_bytes()
+        least = least or [known.compulsory_bytes] * len(self.request.budgets)
         return [
-            _judged(best, self.complete, bound, known.considered)
+            _judged(best, complete, bound, known.considered)
             for best, bound in zip(known.best, least)
         ]
 
@@ -221,7 +219,7 @@ def _chains(search: PartitionSearch, best: Partitions | None, clock: Clock) -> O
     if search.anytime is None:
         return Outcome(finished=True)
     search.anytime.look_at_chains(search.request.cap, clock)
-    search.take(search.judged())
+    search.take(search.judged(1))
     return _outcome(search)
 
 
@@ -231,7 +229,7 @@ def _runs(search: PartitionSearch, best: Partitions | None, clock: Clock) -> Out
     complete = search.anytime.look_at_runs(search.request.cap, clock)
     if search.anytime.one_order:
         search.complete = complete
-    search.take(search.judged())
+    search.take(search.judged(complete))
     return _outcome(search)
 
 
@@ -243,7 +241,7 @@ def _all_groups(
         return Outcome(finished=True)
     search.complete = known.look_at_all(search.request.cap, clock, MOST_GROUPS, MOST_STEPS)
     search.is_stuck = search.complete is not None and not clock.cut
-    search.take(search.judged())
+    search.take(search.judged(search.complete))
     return _outcome(search)
 
 
