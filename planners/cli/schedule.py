@@ -74,9 +74,7 @@ def schedule(
             entries, graphs, board, usual, stages=stages, slices=slices, spread=spread
         )
         answer = several.answer(tasks, policy, size, stages, clock, jobs)
-        beside = sum(
-            pack_activations(graph, Clock(2 * PACK_S), PACK_S).size_bytes for graph in graphs
-        )
+        beside = sum(pack_activations(graph, Clock(PACK_S)).size_bytes for graph in graphs)
         drawn = several.drawn_responses(answer.analysis, 1 / (1 + spread), draws, seed)
     facts = several.facts(answer) | {"machine": board.name, "slices": slices, "spread": spread}
     facts["activation_bytes"] = beside

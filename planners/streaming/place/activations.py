@@ -41,10 +41,11 @@ def activation_lifetimes(graph: Graph) -> list[Lifetime]:
     ]
 
 
-def pack_activations(graph: Graph, clock: Clock, most_s: float = 5.0) -> Activations:
-    """Addresses for all activations, in at most that time."""
-    limit = min(most_s, 0.5 * clock.left_s)
-    packed = pack_tightest(
-        activation_lifetimes(graph), time_limit_s=limit, should_stop=clock.expired
-    )
+PACKING_WORK = 8192
+"""Looks at the clock for the activations: some seconds; the rings are searched after them."""
+
+
+def pack_activations(graph: Graph, clock: Clock) -> Activations:
+    """Addresses for all activations."""
+    packed = pack_tightest(activation_lifetimes(graph), clock=clock.work(PACKING_WORK))
     return Activations(packed.offsets, packed.extent_bytes, packed.bound_bytes, last_uses(graph))

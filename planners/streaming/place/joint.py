@@ -18,8 +18,9 @@ from functools import lru_cache
 from itertools import accumulate
 from math import inf
 
-from planners.allocation import Lifetime, load_lower_bound, pack
+from planners.allocation import Lifetime, load_lower_bound
 from planners.allocation.min_capacity import pack_tightest
+from planners.allocation.portfolio import LONG_WORK, pack
 from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.streaming.model.layers import Layer, Unit
@@ -27,9 +28,6 @@ from planners.streaming.place.activations import Activations, last_uses
 from planners.streaming.schedule.exact import steps
 from planners.streaming.schedule.recurrence import NOW, Ends, Start, two_stages
 from planners.streaming.schedule.ring import RingPlaces
-
-PACK_S = 2.0  # The most that packing one schedule may take.
-LAST_S = 1.0  # Seconds for a last attempt at addresses, when the time is over.
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +213,7 @@ def _packed(
     """Addresses of all weights and activations, as tight as can be; times are kernels."""
     reads = _as_late_as_possible(layers, ends)
     lifetimes = list(_lifetimes(graph, units, reads))
-    packed = pack_tightest(
-        lifetimes, time_limit_s=min(PACK_S, 0.2 * clock.left_s), should_stop=clock.expired
-    )
-    if packed.extent_bytes > packed.bound_bytes:
-        clock.end()
+    packed = pack_tightest(lifetimes, clock=clock.work(LONG_WORK))
     bounds = bound_bytes, packed.bound_bytes
     return _place(graph, ends, reads, packed.offsets, packed.extent_bytes, bounds)
 
@@ -235,7 +229,7 @@ def _fitted(
     """Addresses within a budget, however much of it they take; None where none are found soon."""
     reads = _as_late_as_possible(layers, ends)
     lifetimes = list(_lifetimes(graph, units, reads))
-    packing = pack(lifetimes, budget_bytes, time_limit_s=LAST_S, explain=False)
+    packing = pack(lifetimes, budget_bytes, explain=False, clock=Clock(inf).work(LONG_WORK))
     if packing.status != "packed":
         return None
     bounds = bound_bytes, load_lower_bound(lifetimes)

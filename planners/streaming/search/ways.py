@@ -91,7 +91,7 @@ def _improved(
 
 SLICES = (1, 2, 3, 4, 6, 8, 12, 16)
 """Fractions of the largest layer that are tried where the planner chooses."""
-REFINE_SHARE, REFINE_S = 0.3, 3.0  # of the time left, and at most so many seconds
+REFINE_WORK = 256  # operators that other numbers of slices are tried for
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Slicings:
         best = every[guesses.index(min(guesses))]
         yield best
         clock.report("slices")
-        part = clock.part(min(REFINE_S, REFINE_SHARE * clock.left_s))
+        part = clock.work(REFINE_WORK)
         finer = refined(self.graph, self.times, self.stages, best.units, self.guess, part)
         if finer != best.units:
             yield self.way(finer, 0)

@@ -49,9 +49,9 @@ def answer(
         analysis = given.analysed(shared(tasks, ring_bytes, stages))
         compared = () if analysis.met else (least_shared(given),)
         return SharedMemory("shared", analysis, compared)
-    one = least_shared(_part(given, 1 / 3))
-    some = least_of_all(_part(given, 1 / 2), without=[one])
-    each = least_partitioned(_part(given, 1.0))
+    one = least_shared(_among(given, 3))
+    some = least_of_all(_among(given, 2), without=[one])
+    each = least_partitioned(given)
     answers = (one, some, each)
     best: tuple[str, SharedRings] | None = None
     for item in answers:
@@ -62,8 +62,9 @@ def answer(
     return SharedMemory(best[0], given.analysed(best[1]), answers)
 
 
-def _part(given: SharedSearch, share: float) -> SharedSearch:
-    clock = given.clock.part(share * given.clock.left_s)
+def _among(given: SharedSearch, count: int) -> SharedSearch:
+    """The search with an equal share of the time, as one of so many that are left."""
+    clock = given.clock.among(count)
     return SharedSearch(given.tasks, given.jobs, given.policy, given.stages, clock)
 
 
