@@ -111,11 +111,15 @@ UPWARDS = {
     "app/model/panels.py",
     "app/outputs/notebook/inline.py",
     "app/widgets/teardown.py",
+    "planners/allocation/portfolio.py",
     "planners/cli/export.py",
     "planners/cli/site.py",
     "planners/core/backends.py",
     "planners/core/display.py",
     "planners/core/services.py",
+    "planners/cosma/planner.py",
+    "planners/fusion/planner.py",
+    "planners/streaming/planner.py",
     "planners/importers/registry.py",
 }
 

@@ -101,7 +101,8 @@ def settle_aligned(
     quick = quick_arena(lifetimes, clock)
     if extent_of(lifetimes, quick) <= capacity_bytes:
         return Settled(True, "order", quick)
-    return QUESTIONS.solve(Alignments(lifetimes, capacity_bytes, solve), clock).best or OPEN
+    portfolio = Portfolio(QUESTIONS, value=lambda answer: (0.0,))
+    return portfolio.solve(Alignments(lifetimes, capacity_bytes, solve), clock).best or OPEN
 
 
 class Alignments(NamedTuple):
@@ -143,13 +144,10 @@ def _with_strides(asked: Alignments, best: Settled | None, clock: Clock) -> Outc
     return Outcome() if answer.fits is None else _final(answer)
 
 
-QUESTIONS = Portfolio(
-    (
-        Strategy("needed", "what does not fit rounded down does not fit", _with_needed),
-        Strategy("enough", "what fits rounded up fits", _with_enough),
-        Strategy("strides", "what lies between", _with_strides, least_work=512),
-    ),
-    value=lambda answer: (0.0,),
+QUESTIONS = (
+    Strategy("needed", "what does not fit with no more than it needs does not fit", _with_needed),
+    Strategy("enough", "what fits rounded up fits", _with_enough),
+    Strategy("strides", "what lies between", _with_strides, least_work=512),
 )
 OPEN = Settled(None, "search")
 

@@ -18,8 +18,39 @@ from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.problem.model import Lifetime, Packing, live_peak
 from planners.allocation.skyline import search as skyline
 from planners.core.errors import BadInput
+from planners.core.method import Decision
 from planners.core.portfolio import Outcome, Portfolio, Strategy
 from planners.core.progress import Clock
+
+METHOD = (
+    Decision(
+        "whether lifetimes fit a capacity, and where",
+        "cheap answers, then searches",
+        ("planners.allocation.portfolio",),
+        "packed, or a set of lifetimes that does not fit",
+        "STRATEGIES",
+    ),
+    Decision(
+        "addresses that are multiples of an alignment",
+        "sizes rounded down and up, and what lies between",
+        ("planners.allocation.aligned",),
+        "as far as sizes rounded up and down decide, and else by a solver",
+        "QUESTIONS",
+    ),
+    Decision(
+        "the least capacity",
+        "capacities in rounds of doubled work",
+        ("planners.allocation.min_capacity",),
+        "no less is enough",
+    ),
+    Decision(
+        "which of several memories",
+        "an assignment by bytes, each memory packed exactly",
+        ("planners.allocation.banks.place",),
+        "no fewer bytes through the slow ones",
+    ),
+)
+"""How lifetimes have their addresses."""
 
 # ---- A core first: most of a network leaves room to spare, and only some of it is a puzzle -------
 # The blocks that live where memory is nearly full, or those that are large, are packed alone;

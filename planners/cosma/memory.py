@@ -43,7 +43,7 @@ def least_memory(
     where it is more than the budget.
     """
     orders = Portfolio(
-        (OF_LEAST_PEAK, GIVEN) if any_order else (GIVEN,),
+        STRATEGIES if any_order else (GIVEN,),
         value=lambda found: (found[1].cost_bytes,),
         first_work=FIRST_WORK,
     )
@@ -95,6 +95,7 @@ OF_LEAST_PEAK = Strategy(
     "least peak", "needs least by bytes, and bounds all orders", _by_least_peak
 )
 GIVEN = Strategy("given order", "may be packed as tightly, or tighter", _in_given_order)
+STRATEGIES = (OF_LEAST_PEAK, GIVEN)
 
 
 def _packed(problem: ScheduleProblem, clock: Clock) -> Solution:

@@ -1,25 +1,13 @@
 """COSMA: the order of operators, what is spilled, and every address, for least off-chip traffic.
 
-The whole method, in the order in which it decides (Li, Gupta, Malik; sections of the paper):
-
-1. `model/problem` turns a graph in an order into uses of tensors and gaps between them; a tensor is
-   kept over a gap or dropped, and a drop costs its store and its load. `model/constraints`
-   applies wishes to that, `model/net` is what the search over orders sees.
-2. The order, by `schedule`: the graph's own; the least peak (`order/peak`, eqs. 13–15); all orders
-   at once, as a shortest path over what has run, is resident and is written (`order/joint`,
-   `order/shortest_path` on `order/space`, pruned by `order/bounds` and `order/suffix_bounds`); or
-   part by part between break nodes (`order/divide_and_conquer`, section IV).
-3. Replacement for an order (`replace/optimal`, III-E2): a plan at once (`replace/immediate`), a
-   relaxation that counts bytes and no addresses (`replace/relaxation`): a proven bound; then
-   addresses for what it keeps (`place/placement`), one model of both where these cannot be packed
-   (`place/joint_addresses`), and drops that always can (`replace/repair`).
-4. `emit/program` writes loads, computes, stores and releases. Where latency counts, `latency/` has
-   loads come where bytes are free early, in plans of one traffic or of any; its bound is its own.
-
-Beside it: `banks` (machines of several memories: nothing spilled, least bytes through the slow
-ones), `memory` (objective `peak`: nothing spilled, least memory), `ilp/` (the paper's ILP to
-the letter, for any solver), `baselines/` (what the paper compares with), `conflict` (which wishes
-leave no plan). Proven: cost = bound for the order, or over all orders where `order/joint` ends.
+After Li, Gupta, Malik; sections of the paper. `METHOD` is the map: what is decided, by which
+strategies, where, and what is proven. Within it, `model/` turns a graph in an order into uses of
+tensors and gaps between them: a tensor is kept over a gap or dropped, at the cost of a store and a
+load; `order/` says which order, `replace/` what is dropped, `place/` where the rest lies,
+`latency/` when loads come, `emit/` the program. Beside it: `memory` (objective `peak`: nothing
+spilled, least memory), `banks` (machines of several memories: nothing spilled, least bytes through
+the slow ones), `ilp/` (the paper's ILP to the letter, for any solver), `baselines/` (what the paper
+compares with), `conflict` (which wishes leave no plan).
 """
 
 from __future__ import annotations
@@ -35,6 +23,7 @@ from planners.core.details import Details, LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall
 from planners.core.graph import Graph
 from planners.core.machine import Machine
+from planners.core.method import Decision
 from planners.core.plan import Plan
 from planners.core.problem import Problem
 from planners.core.program import Program
@@ -56,12 +45,62 @@ from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.optimal import Solution, solve_fixed
 from planners.simulator.account import Account
 
+METHOD = (
+    Decision(
+        "the order, of all (`joint`)",
+        "a shortest path over what has run, is resident and is written",
+        ("planners.cosma.order.joint",),
+        "over all orders",
+        "STRATEGIES",
+    ),
+    Decision(
+        "the order, part by part (`dnc`)",
+        "parts between break nodes, each in its best order",
+        ("planners.cosma.order.divide_and_conquer",),
+        "a bound over all orders from the parts",
+        "STRATEGIES",
+    ),
+    Decision(
+        "the order of least peak (`mpmf`)",
+        "a bottleneck shortest path (eqs. 13–15)",
+        ("planners.cosma.order.peak",),
+        "no order has a lower peak",
+    ),
+    Decision(
+        "what is dropped, for an order",
+        "the capacity relaxation, then addresses in windows where it cannot be packed (III-E2)",
+        ("planners.cosma.replace.optimal",),
+        "the relaxation bounds it",
+    ),
+    Decision(
+        "addresses of what stays",
+        "packing",
+        ("planners.allocation.portfolio",),
+        "packed, or proven not to fit",
+        "STRATEGIES",
+    ),
+    Decision(
+        "the least memory, nothing dropped (`peak`)",
+        "the tightest packing of an order",
+        ("planners.cosma.memory",),
+        "no order needs less",
+        "STRATEGIES",
+    ),
+    Decision(
+        "when loads come (`latency`)",
+        "variants timed on the scoreboard",
+        ("planners.cosma.latency.planner",),
+        "a bound in seconds; few steps: the quickest of all",
+    ),
+)
+"""The method, in the order in which it decides."""
+
 ABOUT_WEIGHTS = {
     LEFT_OUT: "activations only",
     COUNTED: "activations and parameters",
     IN_PLACE: "activations; parameters are read in place",
 }
-TRAFFIC_SHARE = 0.7  # of the time, where latency comes after it
+TRAFFIC_SHARE = 0.7  # Of the time, where latency comes after it: what is moved counts first.
 
 
 @dataclass(frozen=True, slots=True)

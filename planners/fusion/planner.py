@@ -1,34 +1,12 @@
 """Optimus: which operators run together as a fused group, strip by strip, for least traffic.
 
-The whole method, in the order in which it decides (Cai, Wang, Zhang; sections of the paper):
-
-1. How a group can run: `tile/axes`, `tile/cuts` and `tile/rows` say how each operator can be cut,
-   `tile/strips` which rows a group needs and holds, `tile/strip_ways`, `tile/passes` and
-   `tile/channel_streaming` (ISOA) all ways to cut it into tiles, `tile/ways` which are worth it.
-2. What it costs: `cost/group` gives each group its staircase, off-chip bytes against the buffer;
-   `cost/floor`, `cost/refills` and `cost/boundary` bound it before it is worked out, and
-   `cost/growing` does so for thousands of groups at once.
-3. Which groups: operators that have run are downsets of the graph (`partition/lattice`), groups are
-   edges, and the best partition is a shortest path (`partition/shortest`). `search/exact` betters
-   what it knows in larger and larger spaces (`search/anytime`): of the groups that are worth it by
-   the rules of `search/bounded`, and else of all that fit (`search/candidates`), it costs those
-   that may matter (`search/offers`) and proves the rest away (`search/bound`); `search/wide` takes
-   graphs with too many downsets, by prices.
-   `search/online` is the paper's section 6, without proof; `baselines/` what it is compared with;
-   `search/constrained` respects wishes.
-4. With `joint`, tensors may stay on chip between groups: `joint/planner` searches groups and
-   residency together, and takes a plan of whole tensors where that is better.
-5. With `objective` latency, `latency/search` looks for quicker ones than the plans above, in a
-   part of a large memory and in all of it: `latency/ways` and `latency/pace` time groups by
-   themselves, `latency/chains` puts them one after the other, `latency/timed` at the two ends of
-   the memory by turns, so that parameters come early, where the scoreboard times whole plans;
-   small problems are enumerated (`latency/exact`).
-6. `emit/layout` and `emit/residents` give addresses, `emit/coarser` takes larger tiles where a
-   program would be too long, `emit/program` writes the instructions.
-
-Beside it: `explain` (what a group is, and why two are not one) and `live` (a partition for each
-budget of a slider). Proven: the bound holds over all partitions in this cost model; with `joint`
-over all plans of whole tensors too.
+After Cai, Wang, Zhang; sections of the paper. `METHOD` is the map: what is decided, by which
+strategies, where, and what is proven. Within it, `tile/` says how a group can be cut, `cost/` what
+it moves, `search/` and `partition/` which groups there are, `joint/` what stays between them,
+`latency/` which plan is quickest, `emit/` where all of it lies; `search/online` is the paper's
+section 6, without proof, `baselines/` what it is compared with, `search/constrained` respects
+wishes. Beside it: `explain` (what a group is, and why two are not one) and `live` (a partition for
+each budget of a slider).
 """
 
 from __future__ import annotations
@@ -46,6 +24,7 @@ from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound
 from planners.core.graph import Graph
 from planners.core.loops import items_of, pieces_of
 from planners.core.machine import Machine
+from planners.core.method import Decision
 from planners.core.plan import Plan, Status
 from planners.core.problem import Problem
 from planners.core.program import Program
@@ -72,13 +51,55 @@ from planners.fusion.search.online import online_partition, size_table
 from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.account import account
 
+METHOD = (
+    Decision(
+        "how a group can be cut into tiles",
+        "strips of rows, bands of columns, passes over channels",
+        ("planners.fusion.tile.ways",),
+        "all strips, bands and passes over channels are tried",
+    ),
+    Decision(
+        "what a group moves within a buffer",
+        "a staircase: bytes moved against the buffer",
+        ("planners.fusion.cost.group",),
+        "exact, and bounded before it is worked out",
+    ),
+    Decision(
+        "which operators run together",
+        "the cheapest path through what has run, or prices of operators",
+        ("planners.fusion.search.exact",),
+        "over all partitions without cycles",
+        "STRATEGIES",
+    ),
+    Decision(
+        "what stays on chip between groups (`joint`)",
+        "the cheapest path through what has run and what is on chip",
+        ("planners.fusion.joint.planner",),
+        "over all such plans, and of whole tensors",
+        "STRATEGIES",
+    ),
+    Decision(
+        "which plan is quickest (`latency`)",
+        "plans timed on the scoreboard",
+        ("planners.fusion.latency.search",),
+        "a bound in seconds; few operators: the quickest of all",
+        "STRATEGIES",
+    ),
+    Decision(
+        "addresses, and tiles for a program of a length that can be checked",
+        "line buffers at fixed addresses, coarser tiles where it is too long",
+        ("planners.fusion.emit.program",),
+        "replayed by `check`",
+    ),
+)
+"""The method, in the order in which it decides."""
+
 Request: TypeAlias = Problem[FusionOptions]
 SEARCH = "downset search"
+SUMS_WORK = 512  # Looks at the clock for groups alone, beside those with tensors between them.
 READ_S = 1e-3  # An operator, about, of a program that is written, checked and timed already.
 CHECKED_SHARE = 0.7  # Of the time, to write a program: the rest is to check it.
 SHORTER = 0.8  # Of the instructions that could be checked in time, for those written instead.
-JOINT_SHARE = 0.4  # Of the time, for least traffic where latency is wanted, jointly.
-SUMS_SHARE = 0.3  # Of the time, for groups alone beside those with tensors between them.
 BOUND_ALONE = (
     "objective and bound are bytes of all off-chip traffic; the bound holds over all "
     "partitions into groups, each in the best of the tilings that are tried"
@@ -173,7 +194,7 @@ def _plan_by_latency(request: Request, model: GroupModel) -> Plan:
     graph, chosen, clock, kept = request.graph, request.options, request.clock, None
     budget_bytes = request.budget_bytes
     if chosen.joint:
-        part = clock.share(JOINT_SHARE, bounds=False)
+        part = clock.share(0.5, bounds=False)
         kept = _kept_between(replace(request, clock=part), model)
         model = group_model(graph, model.machine, replace(chosen, joint=False).values())
     require_singles(model, graph, budget_bytes)
@@ -262,7 +283,7 @@ def _plan_jointly_or_apart(request: Request, model: GroupModel) -> Plan:
     apart = replace(request.options, joint=False)
     sums = group_model(graph, request.machine, apart.values())
     require_singles(sums, graph, budget_bytes)
-    alone = best_partition(sums, graph, budget_bytes, clock.share(SUMS_SHARE, bounds=False))
+    alone = best_partition(sums, graph, budget_bytes, clock.work(SUMS_WORK, bounds=False))
     try:
         require_singles(model, graph, budget_bytes)
         joint = _plan_jointly(request, model)
@@ -325,7 +346,7 @@ def _search(request: Request, model: GroupModel) -> Partition:
     if chosen.baseline:
         return BASELINES[chosen.baseline](model, graph, budget_bytes, clock=clock)
     if chosen.online:
-        table = size_table(model, graph, clock.part(0.5 * clock.left_s))
+        table = size_table(model, graph, clock.among(2))
         return online_partition(model, graph, budget_bytes, clock, table)
     return best_partition(model, graph, budget_bytes, clock)
 

@@ -1,22 +1,11 @@
 """Demand Layering: parameters layer by layer through rings, the least memory at a delay.
 
-The whole method, in the order in which it decides (sections of the paper):
-
-1. `model/layers` makes an operator, or a slice of its output channels, one layer;
-   `model/times` gives its times to be read, copied and run: the machine's roofline, a fitted
-   model or a user's table (`model/table`).
-2. Of a pipeline and ring sizes, `schedule/recurrence` gives when each layer ends (constraints 3),
-   `schedule/ring` where layers lie and whom they wait for, and `schedule/order` puts them in one
-   order. `schedule/pipelines` are the paper's; `schedule/exact` tries every ring size at which
-   anything changes, and no other; the paper's Algorithm 1 is in the tests, to compare with.
-3. `search/choose` takes the pipeline requested, within the budget: over ways to slice
-   (`search/ways`, and refined there layer by layer), beside the activations
-   (`place/activations`), or with them in one memory (`place/joint`).
-4. `emit/program` writes loads, copies, kernels and barriers.
-
-Beside it: `search/bound` (a delay that is never exceeded) and `several/` (networks that share rings
-under deadlines). Proven with `exact` and one slicing: no ring sizes within the budget have less
-delay, with these times.
+`METHOD` is the map: what is decided, where, and what is proven. Within it, `model/` makes an
+operator, or a slice of its output channels, one layer with its times; `schedule/` says when each
+ends in a pipeline (constraints 3), where layers lie in rings and whom they wait for; `search/` says
+which pipeline and slices there are, `place/` where activations lie, `emit/` the program. Beside it:
+`search/bound` (a delay that is never exceeded) and `several/` (networks that share rings under
+deadlines).
 """
 
 from __future__ import annotations
@@ -31,6 +20,7 @@ from planners.core.details.streamed import DelayBand, Ring, StreamedLayer, Strea
 from planners.core.graph import Graph
 from planners.core.lookups import with_rows_read
 from planners.core.machine import Machine
+from planners.core.method import Decision
 from planners.core.plan import Plan
 from planners.core.problem import Problem
 from planners.core.progress import ProgressCallback
@@ -43,6 +33,43 @@ from planners.streaming.options import StreamingOptions
 from planners.streaming.schedule.ring import RingPlaces
 from planners.streaming.search.bound import band, guaranteed_bound
 from planners.streaming.search.choose import ScheduleChoice, choose
+
+METHOD = (
+    Decision(
+        "the times of a layer: read, copied and run",
+        "the machine's roofline, a fitted model or a table",
+        ("planners.streaming.model.times",),
+    ),
+    Decision(
+        "the slices of each operator",
+        "one number for all, then refined operator by operator",
+        ("planners.streaming.search.ways",),
+        "of one slicing all that follows is the best",
+    ),
+    Decision(
+        "the sizes of rings",
+        "every size at which anything changes",
+        ("planners.streaming.schedule.exact",),
+        "no ring sizes within the budget have less delay, with these times",
+    ),
+    Decision(
+        "the order of reads, copies and kernels",
+        "each as early as the one before allows",
+        ("planners.streaming.schedule.order",),
+    ),
+    Decision(
+        "where activations lie, and weights with them (`joint`)",
+        "the tightest packing of a delay",
+        ("planners.streaming.place.joint",),
+        "no addresses in less memory have this delay",
+    ),
+    Decision(
+        "the pipeline, of those asked for",
+        "the least delay, then the least memory",
+        ("planners.streaming.search.choose",),
+    ),
+)
+"""The method, in the order in which it decides."""
 
 
 def plan(

@@ -91,7 +91,7 @@ def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
     ) -> Partition:
         known = Candidates(model, graph, traits or traits_of(model))
         choices = rule(known.dag)
-        clocks = [clock.part(clock.left_s * (k + 1) / len(choices)) for k in range(len(choices))]
+        clocks = [clock.share((k + 1) / len(choices)) for k in range(len(choices))]
         partitions = [
             _best(known, graph, budget_bytes, part, *choice)
             for part, choice in zip(clocks, choices, strict=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf
+from typing import NamedTuple
 
 from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, NoPlanFound
@@ -174,6 +175,9 @@ class ResidencyHunt:
         self._alone = PartitionSearch(request)
         # What stays between groups may make good what is not worth it alone: all that fit.
         self._fitting = FittingGroups(request)
+        self._exact: ExactSearch | None = None
+        self.offers: Offers
+        self.groups: list[int] = []
         # What is left in all, and what of it the best plan so far leaves for searches.
         self.whole = self.clock = clock
         (alone,) = self._alone.run(clock.work(ALONE_WORK, bounds=False))
@@ -193,7 +197,10 @@ class ResidencyHunt:
 
     def _find_groups(self, clock: Clock) -> None:
         """Go on finding all groups that fit."""
-        self.offers = self._fitting.offers(clock)
+        offers = self._fitting.offers(clock)
+        if self.groups and offers is self.offers:
+            return
+        self.offers = offers
         self.groups = [m for m in self.offers.groups if self.asked.groups.allows(m)]
         self.low = lower_bounds(self.model, self.offers)
 
@@ -228,10 +235,13 @@ class ResidencyHunt:
         if count_downsets(dag) > MOST_DOWNSETS:
             return
         groups = self.groups
-        way = lattice(dag, dag.downsets(), groups, MOST_STEPS, clock)
-        if way is None:
-            return
-        search = self._search(way, groups, self.budget, clock)
+        if self._exact is None or self._exact.groups is not groups:
+            way = lattice(dag, dag.downsets(), groups, MOST_STEPS, clock)
+            if way is None:
+                return
+            self._exact = ExactSearch(groups, way, self._new_search(way, groups, self.budget))
+        way, search = self._exact.way, self._exact.search
+        _run(search, clock)
         if self.offers.candidates.complete is None:
             least = min(search.least, self.best.objective_bytes, self.least_whole)
             self.bound = max(self.bound, least)
@@ -276,14 +286,17 @@ class ResidencyHunt:
         clock: Clock,
         width: int = 0,
     ) -> JointSearch:
-        """Search below the best so far; the bounds of the whole budget hold for less too."""
+        search = self._new_search(way, groups, budget_bytes, width)
+        _run(search, clock)
+        return search
+
+    def _new_search(
+        self, way: Lattice, groups: Sequence[int], budget_bytes: int, width: int = 0
+    ) -> JointSearch:
+        """A search below the best so far; the bounds of the whole budget hold for less too."""
         keep, spill = (self.costs.tensors.mask(t) for t in (self.asked.keep, self.asked.spill))
         space = GroupSpace(way, groups, self.costs, budget_bytes, self.low, keep=keep, spill=spill)
-        search = JointSearch(space, self.best.objective_bytes, width)
-        part = clock.work(ceil(clock.looks_left / SEARCH_LOOK))
-        search.run(part, most_turns=MOST_TURNS)
-        clock.spend((SEARCH_LOOK - 1) * part.looks)
-        return search
+        return JointSearch(space, self.best.objective_bytes, width)
 
     def _place(
         self,
@@ -356,6 +369,21 @@ class ResidencyHunt:
     def _tell(self, stage: str) -> None:
         cost = None if self.best.objective_bytes == NEVER else self.best.objective_bytes
         self.clock.report(stage, cost, min(self.bound, self.best.objective_bytes))
+
+
+class ExactSearch(NamedTuple):
+    """The search over all orders of some groups, which is gone on with while these are all."""
+
+    groups: Sequence[int]
+    way: Lattice
+    search: JointSearch
+
+
+def _run(search: JointSearch, clock: Clock) -> None:
+    """Go on with a search within the work of a clock, as its looks count."""
+    part = clock.work(ceil(clock.looks_left / SEARCH_LOOK))
+    search.run(part, MOST_TURNS)
+    clock.spend((SEARCH_LOOK - 1) * part.looks)
 
 
 def _strategy(
