@@ -138,8 +138,8 @@ class Anytime:
             self._better(found, downsets_of(order), clock)
             complete = found.complete
             self.considered = max(self.considered, self.dag.count + len(found.groups))
-            if complete is not None and complete < size:
-                break  # There was no time; it is done again.
+            if clock.cut:
+                break  # It is done again.
             self._runs.popleft()
             if complete == size and size != cap:  # None is longer.
                 self._runs.append((2 * most, order))
