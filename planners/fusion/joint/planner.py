@@ -34,7 +34,7 @@ from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import count_downsets, downsets_of
 from planners.fusion.partition.shortest import NEVER, Lattice, lattice
 from planners.fusion.search.bound import forced_bytes
-from planners.fusion.search.bounded import ALL_RULES
+from planners.fusion.search.bounded import GROUP_RULES
 from planners.fusion.search.exact import (
     MOST_DOWNSETS,
     MOST_STEPS,
@@ -170,7 +170,7 @@ class ResidencyHunt:
         self.costs = HeldCosts(model, model.graph)
         wished = asked.groups
         request = PartitionRequest(
-            model, self.graph, (budget_bytes,), None, None, wished, ALL_RULES
+            model, self.graph, (budget_bytes,), None, None, wished, GROUP_RULES
         )
         self._alone = PartitionSearch(request)
         # What stays between groups may make good what is not worth it alone: all that fit.
@@ -382,7 +382,7 @@ class ExactSearch(NamedTuple):
 def _run(search: JointSearch, clock: Clock) -> None:
     """Go on with a search within the work of a clock, as its looks count."""
     part = clock.work(ceil(clock.looks_left / SEARCH_LOOK))
-    search.run(part, MOST_TURNS)
+    search.run(part, most_turns=MOST_TURNS)
     clock.spend((SEARCH_LOOK - 1) * part.looks)
 
 

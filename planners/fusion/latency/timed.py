@@ -18,7 +18,7 @@ from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
 from planners.fusion.latency.ways import TimedWays
-from planners.fusion.search.bounded import ALL_RULES
+from planners.fusion.search.bounded import GROUP_RULES
 from planners.fusion.search.exact import PartitionRequest, PartitionSearch
 from planners.simulator.check import replay
 from planners.simulator.columns.timing import timed
@@ -159,7 +159,7 @@ def least_traffic(model: GroupModel, budget_bytes: int) -> PartitionSearch:
     """The search for the partition of least traffic, which can be gone on with."""
     budgets = (budget_bytes,)
     return PartitionSearch(
-        PartitionRequest(model, model.graph, budgets, None, None, None, ALL_RULES)
+        PartitionRequest(model, model.graph, budgets, None, None, None, GROUP_RULES)
     )
 
 
