@@ -86,7 +86,8 @@ def preloaded(model: str, folder: Path, repeats: int, threads: int) -> dict[str,
     """The same network with all weights in memory."""
     from planners.backends.disk.layout import layout_of
     from planners.backends.disk.preload import preload
-    from planners.backends.disk.run import Growth, torch_threads
+    from planners.backends.disk.run import Growth
+    from planners.executor.execute import torch_threads
 
     graph = load(model)
     module, inputs = empty(graph)

@@ -103,7 +103,7 @@ def execute(
     model = SourceModel(module, inputs)
     if isinstance(module, torch.export.ExportedProgram):
         module = module.module()
-    with torch.no_grad(), frozen(module), _threads(report):
+    with torch.no_grad(), frozen(module), torch_threads(_threads(report)):
         runner = ProgramRunner(plan, model, inputs)
         for item in plan.program.instructions:
             runner.run(item)
@@ -137,13 +137,18 @@ def _copy(value: torch.Tensor) -> torch.Tensor:
     return value.clone()
 
 
-@contextmanager
-def _threads(report: CheckReport) -> Iterator[None]:
+def _threads(report: CheckReport) -> int | None:
     """One thread for programs of many or of small pieces: more would wait longer than they work."""
+    few = report.macs < SMALL_MACS * report.instructions
+    return 1 if report.instructions > MANY or few else None
+
+
+@contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """PyTorch with that many threads for a kernel; None leaves them."""
     before = torch.get_num_threads()
     try:
-        if report.instructions > MANY or report.macs < SMALL_MACS * report.instructions:
-            torch.set_num_threads(1)
+        torch.set_num_threads(count or before)
         yield
     finally:
         torch.set_num_threads(before)

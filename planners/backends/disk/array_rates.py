@@ -8,7 +8,6 @@ nanosecond. A model of this machine's kernels, not its peak.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import cycle, product
 from math import ceil, exp, log, prod
@@ -23,6 +22,7 @@ from planners.core.compute_maps import ComputeMap
 from planners.core.compute_seconds import map_cycles
 from planners.core.loop_nest import Extents
 from planners.core.median_time import median_seconds
+from planners.executor.execute import torch_threads
 
 OUTPUT_LANES, INPUT_LANES = (1, 8, 16, 32, 64), (1, 8, 16, 32)
 RUNS = 9
@@ -64,7 +64,7 @@ LINEAR = ((197, 768, 768), (49, 384, 1536), (16, 512, 512), (64, 256, 1024))
 
 def measure_array() -> ArrayRates:
     """Time the shapes of each kind; takes a few seconds."""
-    with _one_thread(), torch.no_grad():
+    with torch_threads(1), torch.no_grad():
         one = torch.ones(1, 1, 1, 1)
         setup_s = median_seconds(lambda: functional.conv2d(one, one), 200)
         kinds = {"dense": DENSE, "pointwise": POINTWISE, "depthwise": DEPTHWISE}
@@ -72,16 +72,6 @@ def measure_array() -> ArrayRates:
         timed["linear"] = [_linear(shape, setup_s) for shape in LINEAR]
         maps = tuple(fitted(kind, some) for kind, some in timed.items())
         return ArrayRates(setup_s, (*maps, *_windows(setup_s)), _rates(setup_s))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _data(*shape: int) -> Iterator[torch.Tensor]:

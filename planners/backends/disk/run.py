@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from planners.backends.disk.weights import starts_of
 from planners.core.backends import StreamedRun
 from planners.core.errors import BadInput
 from planners.core.plan import Plan
-from planners.executor.execute import frozen
+from planners.executor.execute import frozen, torch_threads
 from planners.importers.torch.source_model import SourceModel
 from planners.importers.torch.trace import example
 
@@ -139,17 +139,6 @@ def stream(
             loaded = preload(plan.graph, layout, module, inputs, path, direct=direct, device=device)
         reference = loaded.outputs
     return compared(done, reference)
-
-
-@contextmanager
-def torch_threads(count: int | None) -> Iterator[None]:
-    """PyTorch with that many threads for a kernel; None leaves them."""
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(count or before)
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _streamed(

@@ -20,7 +20,7 @@ from planners.core.errors import BadInput
 from planners.core.plan import Plan
 from planners.core.program import whole
 from planners.executor.arena import checked, held_dtype
-from planners.executor.execute import eager, frozen
+from planners.executor.execute import eager, frozen, torch_threads
 from planners.importers.torch.source_model import SourceModel
 from planners.importers.torch.trace import example
 
@@ -54,7 +54,7 @@ def stream_model(
             path = Path(folder) / "weights.safetensors"
             write_weights(path, plan, module, given)
             if options.get("device", "cpu") == "cpu":  # Elsewhere bits differ.
-                with torch.no_grad(), frozen(module), run.torch_threads(threads):
+                with torch.no_grad(), frozen(module), torch_threads(threads):
                     reference = eager(module, given)
         if built:
             module = module.to("meta")
