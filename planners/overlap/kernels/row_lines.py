@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from planners.core.graph import Graph, Operator
 from planners.overlap.kernels.candidates import BufferNeed, RunCandidate, ends
 from planners.overlap.model.rows import (
-    MOST_KNOWN,
     Span,
     TensorRows,
     blocks,
@@ -17,7 +16,7 @@ from planners.overlap.model.rows import (
     spans_read,
 )
 from planners.overlap.model.segments import Segments
-from planners.overlap.model.separable import look, streams
+from planners.overlap.model.separable import AnswersByLook, look, streams
 
 
 def alone_in_rows(graph: Graph, position: int, rows: int) -> RunCandidate:
@@ -48,17 +47,13 @@ def joins(graph: Graph, positions: Sequence[int]) -> bool:
     return all(streams(graph, op) for op in ops) and ends(graph, positions)[1] == ops[-1].outputs
 
 
-_known: dict[Hashable, InputRows] = {}
+_input_rows = AnswersByLook["InputRows"](20_000)
 
 
 def row(graph: Graph, op: Operator, tensor: str) -> InputRows:
     """What an operator's rows read of one input; operators of equal looks share it."""
     key = (look(graph, op), op.inputs.index(tensor))
-    if key not in _known:
-        if len(_known) >= MOST_KNOWN:
-            _known.clear()
-        _known[key] = InputRows(graph, op, tensor)
-    return _known[key]
+    return _input_rows.get(key, lambda: InputRows(graph, op, tensor))
 
 
 class InputRows:

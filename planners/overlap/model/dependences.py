@@ -6,7 +6,6 @@ a table for each. Anything else is worked out segment by segment.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import cached_property
 from typing import Any
 
@@ -17,19 +16,12 @@ from planners.core.access import needs
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box
 from planners.overlap.model.segments import Segments
-from planners.overlap.model.separable import look, rows_and_columns, streams
+from planners.overlap.model.separable import AnswersByLook, look, rows_and_columns, streams
 
 Numbers = NDArray[np.int64]
-MOST_KNOWN = 5_000
 SAMPLES = 50
-_low_high: dict[Hashable, tuple[Numbers, Numbers]] = {}
-_about: dict[Hashable, int] = {}
-
-
-def _forget(known: dict[Hashable, Any]) -> None:
-    """Empty a full cache of what is known of operators of equal looks."""
-    if len(known) >= MOST_KNOWN:
-        known.clear()
+_low_high = AnswersByLook[tuple[Numbers, Numbers]](5_000)
+_about = AnswersByLook[int](5_000)
 
 
 class Reach:
@@ -66,12 +58,11 @@ class Reach:
 
     def about(self) -> int:
         """About how many segments of the operand all segments of the output read, by a sample."""
-        if self._key not in _about:
-            _forget(_about)
-            some = range(0, self.out.count, 1 + self.out.count // SAMPLES)
-            read = sum(self._how_many(i) for i in some)
-            _about[self._key] = self.out.count * read // max(1, len(some))
-        return _about[self._key]
+        return _about.get(self._key, self._sampled)
+
+    def _sampled(self) -> int:
+        some = range(0, self.out.count, 1 + self.out.count // SAMPLES)
+        return self.out.count * sum(map(self._how_many, some)) // max(1, len(some))
 
     def _how_many(self, number: int) -> int:
         if self.separable:
@@ -81,10 +72,7 @@ class Reach:
 
     @property
     def _ends(self) -> tuple[Numbers, Numbers]:
-        if self._key not in _low_high:
-            _forget(_low_high)
-            _low_high[self._key] = self._bounds()
-        return _low_high[self._key]
+        return _low_high.get(self._key, self._bounds)
 
     def _bounds(self) -> tuple[Numbers, Numbers]:
         if self.separable:

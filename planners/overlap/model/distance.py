@@ -15,7 +15,7 @@ ends (t + 1) · w_Out bytes from its beginning, and the lowest left begins at it
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal, NamedTuple
@@ -28,7 +28,7 @@ from planners.core.boxes import Box
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
 from planners.core.relations import Shape, full
-from planners.overlap.model.separable import look, rows_and_columns, streams
+from planners.overlap.model.separable import AnswersByLook, look, rows_and_columns, streams
 
 Order = Literal["element", "segment"]
 MOST_SEGMENTS = 2048
@@ -120,24 +120,21 @@ class Widths(NamedTuple):
     output: int
 
 
-_known: dict[Hashable, tuple[int, ...]] = {}
-_MOST_KNOWN = 20_000
+_known = AnswersByLook[tuple[int, ...]](20_000)
 
 
 def _distances(graph: Graph, op: Operator) -> tuple[int, ...]:
     """From all inputs at once, in bytes: a walk segment by segment yields all of them."""
     output = graph.bytes_of(op.outputs[0], 1)
     widths = tuple(Widths(graph.bytes_of(name, 1), output) for name in op.inputs)
-    key = (look(graph, op), widths)
-    if key not in _known:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
+
+    def ask() -> tuple[int, ...]:
         reads = [_closed(graph, op, tensor) for tensor in op.inputs]
         if None in reads:
             reads = list(_asked(graph, op))
-        pairs = zip(reads, widths, strict=True)
-        _known[key] = tuple(read.distance(each) for read, each in pairs if read)
-    return _known[key]
+        return tuple(r.distance(each) for r, each in zip(reads, widths, strict=True) if r)
+
+    return _known.get((look(graph, op), widths), ask)
 
 
 def _closed(graph: Graph, op: Operator, tensor: str) -> _Reads | None:

@@ -10,7 +10,7 @@ may lie, a kernel that goes pixel by pixel is right too.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from planners.core.access import ELEMENTWISE, NORMS, needs
@@ -18,12 +18,11 @@ from planners.core.graph import Graph, Operator
 from planners.core.program import Box
 from planners.core.relations import full
 from planners.overlap.model.distance import order
-from planners.overlap.model.separable import look
+from planners.overlap.model.separable import AnswersByLook, look
 
 Span: TypeAlias = tuple[int, int]
 """Rows `[start, stop)` of a tensor."""
-MOST_KNOWN = 20_000
-_spans: dict[Hashable, tuple[list[Span], ...]] = {}
+_spans = AnswersByLook[tuple[list[Span], ...]](20_000)
 
 
 class TensorRows:
@@ -58,12 +57,11 @@ def spans_read(graph: Graph, op: Operator, rows: int) -> tuple[list[Span], ...]:
 
     Where a block reads none the span is (0, 0). An operator of several outputs has one block.
     """
-    key = (look(graph, op), rows)
-    if key not in _spans:
-        if len(_spans) >= MOST_KNOWN:
-            _spans.clear()
-        _spans[key] = tuple(zip(*_asked(graph, op, rows), strict=True))  # type: ignore[arg-type]
-    return _spans[key]
+
+    def ask() -> tuple[list[Span], ...]:
+        return tuple(map(list, zip(*_asked(graph, op, rows), strict=True)))
+
+    return _spans.get((look(graph, op), rows), ask)
 
 
 def _asked(graph: Graph, op: Operator, rows: int) -> Iterator[list[Span]]:

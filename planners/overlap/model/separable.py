@@ -7,8 +7,8 @@ question a row and one a column: a concatenation of thirty maps is not asked thi
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import TypeAlias
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeAlias, TypeVar
 
 from planners.core.access import detailed, is_local, needs
 from planners.core.graph import Graph, Operator
@@ -16,8 +16,28 @@ from planners.core.relations import full
 
 Table: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int]]]
 """Rows and columns that are read, by row and by column of the output."""
-MOST_KNOWN = 5_000
-_tables: dict[Hashable, list[Table]] = {}
+Answer = TypeVar("Answer")
+
+
+class AnswersByLook(Generic[Answer]):
+    """What was asked of operators, by their looks and what else counts; emptied when it is full."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self._answers = most, dict[Hashable, Answer]()
+
+    def get(self, key: Hashable, ask: Callable[[], Answer]) -> Answer:
+        """The answer under a key, asked for where it is not there."""
+        if key not in self._answers:
+            if len(self._answers) >= self.most:
+                self.clear()
+            self._answers[key] = ask()
+        return self._answers[key]
+
+    def clear(self) -> None:
+        self._answers.clear()
+
+
+_tables = AnswersByLook[list[Table]](5_000)
 
 
 def look(graph: Graph, op: Operator) -> Hashable:
@@ -45,18 +65,15 @@ def streams(graph: Graph, op: Operator) -> bool:
 
 def rows_and_columns(graph: Graph, op: Operator) -> list[Table]:
     """What each row and each column of the output reads of each input, where it `streams`."""
-    key = look(graph, op)
-    if key not in _tables:
-        if len(_tables) >= MOST_KNOWN:
-            _tables.clear()
+
+    def ask() -> list[Table]:
         _, _, height, width = graph.tensors[op.outputs[0]].shape
         rows = [_axis(graph, op, 2, i) for i in range(height)]
         columns = [_axis(graph, op, 3, j) for j in range(width)]
-        _tables[key] = [
-            ([row[k] for row in rows], [column[k] for column in columns])
-            for k in range(len(op.inputs))
-        ]
-    return _tables[key]
+        places = range(len(op.inputs))
+        return [([row[k] for row in rows], [column[k] for column in columns]) for k in places]
+
+    return _tables.get(look(graph, op), ask)
 
 
 def _axis(graph: Graph, op: Operator, axis: int, at: int) -> list[tuple[int, int]]:
