@@ -18,6 +18,7 @@ from planners.cli.options import GranularityOption, TimeLimit
 from planners.cli.output import CommandAnswer, Reporter
 from planners.core.errors import BadInput
 from planners.core.files import write_text
+from planners.papers.memo import Memo
 from planners.papers.report import one_report, to_html
 from planners.study.long_tables import whole
 
@@ -144,7 +145,7 @@ def _compared(
     paper: str, study: Any, resume: Path | None, tell: Callable[[str], None]
 ) -> tuple[dict[str, Any], str]:
     """The comparison with a paper: its facts and its report."""
-    tables = _module(paper, "study").reproduce(study, resume, tell)
+    tables = _module(paper, "study").reproduce(study, Memo(resume, tell))
     report = _module(paper, "report")
     return report.facts(tables), report.report(tables, study)
 

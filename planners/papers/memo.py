@@ -14,21 +14,20 @@ from planners.core.errors import BadInput
 class Memo:
     """Results by key, plain data, in memory and, where a path is given, in a file of JSON lines.
 
-    `on_result` is called with each new one. `is_result` may raise for a line of something else.
-    Raises `BadInput` for a file that is not of such results.
+    `on_result` is called with each new one. Raises `BadInput` for a file that is not of such
+    results.
     """
 
     def __init__(
         self,
         path: str | Path | None = None,
         on_result: Callable[[str], object] | None = None,
-        is_result: Callable[[Any, Any], object] = lambda key, value: None,
     ) -> None:
         self._path = None if path is None else Path(path)
         self._say = on_result or (lambda text: None)
         self._known: dict[str, Any] = {}
         if self._path is not None and self._path.exists():
-            self._read(self._path, is_result)
+            self._read(self._path)
 
     def result(self, key: Sequence[Any], make: Callable[[], Any]) -> Any:
         """The result under a key from before, or made now."""
@@ -55,12 +54,22 @@ class Memo:
                 raise BadInput(f"cannot keep results in {self._path}: {error.strerror}") from error
         self._say(message or " ".join(str(part) for part in key[:2]))
 
-    def _read(self, path: Path, is_result: Callable[[Any, Any], object]) -> None:
+    def require(self, read: Callable[[Any, Any], object]) -> None:
+        """Read each key and result so. Raises `BadInput` where that fails: they are of others."""
+        try:
+            for key, value in self._known.items():
+                read(json.loads(key), value)
+        except (ValueError, TypeError) as error:
+            raise self._wrong(error) from error
+
+    def _wrong(self, error: Exception) -> BadInput:
+        return BadInput(f"{self._path} does not hold results of a comparison: {error}")
+
+    def _read(self, path: Path) -> None:
         try:
             for line in path.read_text(encoding="utf-8").splitlines():
                 key, value = json.loads(line)
                 key = json.loads(key) if isinstance(key, str) else key  # text in older files
-                is_result(key, value)
                 self._known[json.dumps(key)] = value
         except (OSError, ValueError, TypeError) as error:
-            raise BadInput(f"{path} does not hold results of a comparison: {error}") from error
+            raise self._wrong(error) from error

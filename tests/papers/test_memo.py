@@ -45,7 +45,7 @@ def test_a_file_of_something_else_is_no_results(tmp_path: Path) -> None:
     file = tmp_path / "done.jsonl"
     file.write_text('[["square", 2], 4]\n')
     with pytest.raises(BadInput, match="does not hold results"):
-        Memo(file, None, lambda key, value: (lambda model, budget, scheme: None)(*key))
+        Memo(file).require(lambda key, value: (lambda model, budget, scheme: None)(*key))
 
 
 def test_tables_keep_their_columns() -> None:

@@ -12,6 +12,7 @@ from planners.papers.cosma import study as reproduce_cosma
 from planners.papers.cosma.paper import HUMAN, LABELS, SEARCHED, TABLE_II
 from planners.papers.cosma.report import facts, groups, mean_saving, nine, report, saving, seconds
 from planners.papers.cosma.study import BASELINES, CosmaStudy, CosmaTables, reproduce
+from planners.papers.memo import Memo
 from planners.papers.report import Row
 from tests.random_graphs import random_graph
 
@@ -91,7 +92,7 @@ def test_the_same_problem_under_several_labels_is_one_row_and_one_plan(
     monkeypatch.setattr(reproduce_cosma, "network", lambda name, granularity: graph)
     heard: list[str] = []
     study = CosmaStudy(models=("darts",))
-    tables = reproduce(study, on_plan=heard.append)
+    tables = reproduce(study, Memo(None, heard.append))
     assert len(tables.rows) == 3
     assert len(tables.sweep) == 1
     assert len(heard) == len(list(reproduce_cosma.schemes("darts")))
@@ -102,22 +103,22 @@ def test_a_run_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch, tmp_pat
     study = study_of(monkeypatch, "amoebanet_d", sweep=4)
     kept = tmp_path / "results.jsonl"
     heard: list[str] = []
-    whole = reproduce(study, kept, heard.append)
+    whole = reproduce(study, Memo(kept, heard.append))
     lines = kept.read_text().splitlines(keepends=True)
     assert len(lines) == len(heard)
     kept.write_text("".join(lines[:-5]))
     again: list[str] = []
-    assert reproduce(study, kept, again.append).rows[0] == whole.rows[0]
+    assert reproduce(study, Memo(kept, again.append)).rows[0] == whole.rows[0]
     assert len(again) == 5
-    assert reproduce(study, kept, again.append) == reproduce(study, kept)
+    assert reproduce(study, Memo(kept, again.append)) == reproduce(study, Memo(kept))
     assert len(again) == 5
     kept.write_text("no results\n")
     with pytest.raises(sp.BadInput, match="does not hold results"):
-        reproduce(study, kept)
+        reproduce(study, Memo(kept))
 
 
 def test_rows_hold_every_scheme_and_the_bounds_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = reproduce(study_of(monkeypatch, "amoebanet_d", sweep=5))
+    tables = reproduce(study_of(monkeypatch, "amoebanet_d", sweep=5), Memo())
     assert [row["budget"] for row in tables.rows] == list(LABELS)
     for row in tables.rows:
         moved = [row[f"{s} {r}"] for s, r in reproduce_cosma.schemes("amoebanet_d")]
@@ -131,7 +132,7 @@ def test_rows_hold_every_scheme_and_the_bounds_hold(monkeypatch: pytest.MonkeyPa
 def test_human_networks_count_parameters_too_and_are_not_swept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tables = reproduce(study_of(monkeypatch, "resnet50", labels=("MR",)))
+    tables = reproduce(study_of(monkeypatch, "resnet50", labels=("MR",)), Memo())
     assert [row["parameters"] for row in tables.rows] == [False, True]
     assert tables.sweep == []
     assert list(groups(tables.rows)) == ["human", "human, with parameters"]
@@ -141,7 +142,7 @@ def test_human_networks_count_parameters_too_and_are_not_swept(
 def test_a_report_without_divide_and_conquer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reproduce_cosma, "SCHEDULES", ("default", "mpmf", "joint"))
     study = study_of(monkeypatch, "darts", sweep=0)
-    text = report(reproduce(study), study)
+    text = report(reproduce(study, Memo()), study)
     assert "| fixed, default | paper | fixed, MPMF | paper | joint |" in text
     assert "## Searched networks at even budgets" not in text
 
@@ -150,7 +151,7 @@ def test_executed_plans_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     small = sp.load("squeezenet1_1")
     monkeypatch.setattr(reproduce_cosma, "network", lambda name, granularity: small)
     study = CosmaStudy(models=("transformer",), labels=("MR",), execute=True)
-    tables = reproduce(study)
+    tables = reproduce(study, Memo())
     assert all(row["max error"] == 0 < row["default belady"] for row in tables.rows)
     assert "the largest difference from PyTorch's own outputs is 0" in report(tables, study)
     assert facts(tables)["rows"] is tables.rows

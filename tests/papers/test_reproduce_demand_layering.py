@@ -32,6 +32,7 @@ from planners.papers.demand_layering.pipelines import bounds_row, delays, pipeli
 from planners.papers.demand_layering.report import facts, report
 from planners.papers.demand_layering.sections import resized, section_graph
 from planners.papers.demand_layering.study import StreamingStudy, StreamingTables, reproduce
+from planners.papers.memo import Memo
 from planners.papers.report import Claim
 from planners.streaming import plan
 from planners.streaming.model.layers import Layer, units_of
@@ -239,8 +240,8 @@ def test_one_memory_takes_less_than_two() -> None:
 def small(tmp_path_factory: pytest.TempPathFactory) -> StreamingTables:
     file = tmp_path_factory.mktemp("study") / "done.jsonl"
     study = replace(StreamingStudy.small(), networks=("yolov3",), draws=50, fractions=(1, 3))
-    made = reproduce(study, file)
-    assert reproduce(study, file) == made
+    made = reproduce(study, Memo(file))
+    assert reproduce(study, Memo(file)) == made
     return made
 
 

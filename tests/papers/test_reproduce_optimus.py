@@ -221,7 +221,7 @@ def test_a_buffer_that_a_layer_does_not_fit_is_told() -> None:
 @pytest.fixture(scope="module")
 def tables() -> OptimusTables:
     study = replace(OptimusStudy.small().only(("alexnet",)), buffers_kib=(128, 512))
-    return reproduce(study)
+    return reproduce(study, Memo())
 
 
 def test_the_columns_are_in_order(tables: OptimusTables) -> None:

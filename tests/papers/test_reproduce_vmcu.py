@@ -11,6 +11,7 @@ import pytest
 import planners as sp
 from planners.catalogue.vmcu import POINTWISE, TABLE_2, BottleneckShape, Pointwise, bottleneck
 from planners.core.errors import UnknownName
+from planners.papers.memo import Memo
 from planners.papers.vmcu.accounts import (
     STATIC_BYTES,
     FormWindow,
@@ -166,7 +167,7 @@ def test_how_far_a_claim_is_off() -> None:
 
 @pytest.fixture(scope="module")
 def small() -> VmcuTables:
-    return reproduce(replace(VmcuStudy.small(), modules=("S7",)))
+    return reproduce(replace(VmcuStudy.small(), modules=("S7",)), Memo())
 
 
 def test_our_plans_beside_others(small: VmcuTables) -> None:
@@ -223,10 +224,10 @@ def test_a_report_of_nothing_is_short() -> None:
 def test_what_was_done_is_not_done_again(tmp_path: Path, monkeypatch: Any) -> None:
     file, said = tmp_path / "done.jsonl", []
     study = VmcuStudy(layers=(), modules=("S8",), networks=())
-    first = reproduce(study, file, said.append)
+    first = reproduce(study, Memo(file, said.append))
     assert said == ["module S8", "costs of module S8", "headroom S8"]
     monkeypatch.setattr("planners.papers.vmcu.study.by_form", None)
-    assert reproduce(study, file) == first
+    assert reproduce(study, Memo(file)) == first
 
 
 def test_networks_and_modules_are_chosen_by_name() -> None:

@@ -8,9 +8,8 @@ default. Every plan passes `check`; results can be kept in a file, so that a run
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
 from planners.catalogue import load
@@ -61,34 +60,24 @@ class SchemeOutcome:
         return open_bytes / self.moved_bytes if open_bytes else 0.0
 
 
-class CaseResults:
-    """Outcomes by case, found once or read from a file."""
-
-    def __init__(
-        self, path: str | Path | None = None, on_plan: Callable[[str], object] | None = None
-    ) -> None:
-        self._memo = Memo(
-            path, on_plan, lambda case, found: (SchemeCase(*case), SchemeOutcome(*found))
-        )
-
-    def outcome(self, case: SchemeCase, graph: Graph, execute: bool = False) -> SchemeOutcome:
-        """The outcome of a case, from before or now. Raises what the planner and `check` raise."""
-        kept = self._memo.get(case)
-        if kept is not None and (not execute or SchemeOutcome(*kept).max_error is not None):
-            return SchemeOutcome(*kept)
-        plan = _checked_plan(case, graph)
-        claims = plan.claims
-        outcome = SchemeOutcome(claims.noncompulsory_bytes, claims.bound_bytes, claims.plan_s)
-        if execute:
-            outcome = _executed(plan, outcome)
-        what = "proven" if not outcome.gap else f"gap {outcome.gap:.1%}"
-        self._memo.keep(
-            case,
-            astuple(outcome),
-            f"{case.model} {case.schedule} {case.replacement} in {case.budget_bytes:,}: "
-            f"{outcome.moved_bytes:,} bytes, {what}, {outcome.seconds:.2f} s",
-        )
-        return outcome
+def outcome_of(memo: Memo, case: SchemeCase, graph: Graph, execute: bool = False) -> SchemeOutcome:
+    """The outcome of a case, from before or now. Raises what the planner and `check` raise."""
+    kept = memo.get(case)
+    if kept is not None and (not execute or SchemeOutcome(*kept).max_error is not None):
+        return SchemeOutcome(*kept)
+    plan = _checked_plan(case, graph)
+    claims = plan.claims
+    outcome = SchemeOutcome(claims.noncompulsory_bytes, claims.bound_bytes, claims.plan_s)
+    if execute:
+        outcome = _executed(plan, outcome)
+    what = "proven" if not outcome.gap else f"gap {outcome.gap:.1%}"
+    memo.keep(
+        case,
+        astuple(outcome),
+        f"{case.model} {case.schedule} {case.replacement} in {case.budget_bytes:,}: "
+        f"{outcome.moved_bytes:,} bytes, {what}, {outcome.seconds:.2f} s",
+    )
+    return outcome
 
 
 def _checked_plan(case: SchemeCase, graph: Graph) -> Plan:
@@ -159,7 +148,7 @@ class NetworkCases:
     """One network with or without its parameters: what each scheme moves in a budget."""
 
     study: CosmaStudy
-    results: CaseResults
+    memo: Memo
     model: str
     graph: Graph
     parameters: bool
@@ -198,7 +187,7 @@ class NetworkCases:
         study = self.study
         problem = (self.model, study.granularity, self.parameters, size_bytes)
         case = SchemeCase(*problem, schedule, replacement, study.time_limit_s)
-        return self.results.outcome(case, self.graph, execute)
+        return outcome_of(self.memo, case, self.graph, execute)
 
 
 def schemes(model: str) -> Iterator[tuple[str, str]]:
@@ -217,21 +206,14 @@ def _proof(schedule: str, outcome: SchemeOutcome) -> Row:
     }
 
 
-def reproduce(
-    study: CosmaStudy,
-    resume: str | Path | None = None,
-    on_plan: Callable[[str], object] | None = None,
-) -> CosmaTables:
-    """All rows of a study; `resume`: a file that keeps results; `on_plan` is called with each.
-
-    Raises `BadInput` for a file that is not of such results.
-    """
-    results = CaseResults(resume, on_plan)
+def reproduce(study: CosmaStudy, memo: Memo) -> CosmaTables:
+    """All rows of a study, with what the memo has of them. Raises `BadInput` for another's memo."""
+    memo.require(lambda case, outcome: (SchemeCase(*case), SchemeOutcome(*outcome)))
     tables = CosmaTables([], [])
     for model in study.models:
         graph = network(model, study.granularity)
         for parameters in (False, True) if model in HUMAN else (False,):
-            cases = NetworkCases(study, results, model, graph, parameters)
+            cases = NetworkCases(study, memo, model, graph, parameters)
             limits = budgets(graph, parameters=parameters)
             tables.rows.extend(cases.at(label, limits) for label in study.labels)
             if model in SEARCHED and study.sweep > 1:

@@ -6,9 +6,7 @@ bound, slices, rings of separate sizes, and one memory for weights and activatio
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 
 from planners.core.errors import UnknownName
 from planners.papers.demand_layering.beyond import joint_row, slices_row
@@ -63,16 +61,9 @@ class StreamingTables:
     joint: list[Row] = field(default_factory=list)
 
 
-def reproduce(
-    study: StreamingStudy,
-    resume: str | Path | None = None,
-    on_result: Callable[[str], object] | None = None,
-) -> StreamingTables:
-    """All tables of a study; `resume` names a file of results, `on_result` is called with new ones.
-
-    Raises `BadInput` for a file that is not of such results.
-    """
-    each, names = Memo(resume, on_result).each, study.networks
+def reproduce(study: StreamingStudy, memo: Memo) -> StreamingTables:
+    """All tables of a study, with what the memo has of them."""
+    each, names = memo.each, study.networks
 
     def keys(what: str, *more: object) -> list[tuple[object, ...]]:
         return [(what, name, *more) for name in names]

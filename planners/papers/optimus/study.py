@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from planners.core.errors import BudgetTooSmall
@@ -250,16 +249,9 @@ class OptimusTables:
     accelerators: list[Row] = field(default_factory=list)
 
 
-def reproduce(
-    study: OptimusStudy,
-    resume: str | Path | None = None,
-    on_result: Callable[[str], object] | None = None,
-) -> OptimusTables:
-    """All tables of a study; `resume` names a file of results, `on_result` is called with new ones.
-
-    Raises `BadInput` for a file that is not of such results.
-    """
-    bench = Bench(Memo(resume, on_result), study.time_limit_s)
+def reproduce(study: OptimusStudy, memo: Memo) -> OptimusTables:
+    """All tables of a study, with what the memo has of them."""
+    bench = Bench(memo, study.time_limit_s)
     networks = study.networks
     return OptimusTables(
         search=search_rows(bench, study.searched),

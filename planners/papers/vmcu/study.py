@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from planners.catalogue import load
 from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2, BottleneckShape
@@ -85,16 +84,9 @@ class VmcuTables:
     segments: list[Row] = field(default_factory=list)
 
 
-def reproduce(
-    study: VmcuStudy,
-    resume: str | Path | None = None,
-    on_result: Callable[[str], object] | None = None,
-) -> VmcuTables:
-    """All tables of a study; `resume` names a file of results, `on_result` is called with new ones.
-
-    Raises `BadInput` for a file that is not of such results.
-    """
-    memo, limit = Memo(resume, on_result), study.time_limit_s
+def reproduce(study: VmcuStudy, memo: Memo) -> VmcuTables:
+    """All tables of a study, with what the memo has of them."""
+    limit = study.time_limit_s
 
     def module(name: str) -> Row:
         row = module_row(name)
