@@ -35,8 +35,8 @@ from typing import Any
 import planners as sp
 from planners.audits.conflicts import conflicts
 from planners.audits.foreign import ForeignPlan
+from planners.audits.readers.by_format import write_table
 from planners.audits.readers.pte import UNWRITTEN
-from planners.audits.readers.reading import write_table
 from planners.audits.verdict.audit import Audit
 
 PACKAGES = ("executorch==1.5.1", "torchao==0.18.0", "ruamel.yaml", "tabulate")

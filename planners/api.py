@@ -301,7 +301,7 @@ def audit(
     not for files of strangers. `time_limit` in seconds is for all but that: what is not proven by
     then says so. Raises `BadInput` for what is no such file.
     """
-    from planners.audits.readers.reading import read_plan
+    from planners.audits.readers.by_format import read_plan
     from planners.audits.verdict.audit import audit_plan
 
     given = read_plan(plan) if isinstance(plan, str | Path) else plan

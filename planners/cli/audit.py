@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import planners as sp
-from planners.audits.readers.reading import write_table
+from planners.audits.readers.by_format import write_table
 from planners.audits.verdict.audit import Audit
 from planners.audits.verdict.judge import BlamedTensor, MemoryAudit
 from planners.cli.app import AsJson, app

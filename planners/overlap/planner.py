@@ -11,9 +11,9 @@ The whole method, in the order in which it decides (sections of the vMCU paper):
 3. A chain is cut into blocks where one tensor is held, and blocks into kernels (`search/chain`,
    laid out by `place/packing`): `search/front` is the exact front of RAM against repeated work, and
    `search/chain` one layout of its blocks. Any other network runs operator by operator
-   (`search/dag`): orders by least peak (`order/orders`), each placed in parts (`place/stretches`).
-   With objective `latency`, `search/quickest` takes the coarsest segments that fit
-   (`search/coarse`, `search/coarse_blocks`).
+   (`search/dag`): orders by least peak (`order/orders`), each placed in parts
+   (`place/schedule_parts`). With objective `latency`, `search/quickest` takes the coarsest segments
+   that fit (`search/coarse`, `search/coarse_blocks`).
 4. `place/padding` lays out again with the paper's segments (`min`, `gcd`).
 5. `emit/program` writes the instructions, run by run (`emit/line`, `emit/rows`, `emit/window`, over
    `emit/pool`); `emit/saved` proves that a saved layout makes its program.

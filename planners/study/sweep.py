@@ -30,7 +30,7 @@ from planners.core.weights import COUNTED, asked_weights, weights_of
 from planners.simulator.claims import check
 from planners.simulator.simulate import traced
 from planners.study.budgets import assert_operators, plain_budget, resolve_budgets
-from planners.study.less_memory import aim_of, no_worse_in_more
+from planners.study.monotone_rows import aim_of, no_worse_in_more
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from planners.allocation import Lifetime, check_packing, pack, read_lifetimes, w
 from planners.allocation.banks.model import Bank, BankProblem
 from planners.allocation.min_capacity import pack_tightest
 from planners.allocation.problem.model import Gap
-from planners.audits.readers.reading import read_plan
+from planners.audits.readers.by_format import read_plan
 from planners.audits.verdict.audit import audit_plan
 from planners.core.errors import BadInput, InvalidPlan
 from tests.cases import cases

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.audits.readers.reading import read_plan
+from planners.audits.readers.by_format import read_plan
 from tests.fuzz.corpus import DATA, inputs
 from tests.fuzz.mutate import mutated
 

@@ -11,7 +11,7 @@ import pytest
 import planners as sp
 from planners.audits.conflicts import conflicts
 from planners.audits.foreign import ForeignPlan
-from planners.audits.readers.reading import read_plan
+from planners.audits.readers.by_format import read_plan
 from planners.audits.readers.vela import read_vela
 from planners.audits.readers.xla import read_xla
 from planners.core.errors import BadInput

@@ -9,7 +9,7 @@ import pytest
 
 import planners as sp
 from planners.audits.foreign import ForeignPlan, ForeignTensor
-from planners.audits.readers.reading import read_table, write_table
+from planners.audits.readers.by_format import read_table, write_table
 from planners.core.errors import BadInput
 
 

@@ -21,7 +21,7 @@ from app.jobs.files import read_data, read_text
 from app.jobs.results import ResultStore
 from app.model.upload_store import kind_of
 from planners.allocation.csv_io import read_lifetimes
-from planners.audits.readers.reading import read_plan
+from planners.audits.readers.by_format import read_plan
 from planners.catalogue import cache
 from planners.core.errors import BadInput
 

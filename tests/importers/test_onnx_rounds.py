@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import planners as sp
-from planners.importers.onnx import rounds, values
+from planners.importers.onnx import loop_rounds, values
 from tests.importers.onnx_models import X, model, node, value, write
 from tests.importers.onnx_rounds import examined
 
@@ -49,7 +49,7 @@ def test_rounds_that_cannot_be_read_are_one_line(
     monkeypatch.setattr(values, "MOST_IN_ROUNDS", 20)
     with pytest.raises(sp.BadInput, match="its loops run more than 20 nodes"):
         read(doubling(), tmp_path, 9)
-    monkeypatch.setattr(rounds, "MOST_ROUNDS", 4)
+    monkeypatch.setattr(loop_rounds, "MOST_ROUNDS", 4)
     with pytest.raises(sp.BadInput, match="runs more than 4 rounds"):
         read(doubling(), tmp_path, 5)
     with pytest.raises(sp.BadInput, match="runs no round, and stacks what they give"):

@@ -19,8 +19,8 @@ from planners.core.records import plain, read
 from planners.cosma.memory import least_memory
 from planners.cosma.model.problem import ScheduleProblem
 from planners.overlap.order.orders import all_distances
-from planners.overlap.place import stretches
-from planners.overlap.place.stretches import blocks_of
+from planners.overlap.place import schedule_parts
+from planners.overlap.place.schedule_parts import blocks_of
 from planners.overlap.search import dag
 from planners.overlap.search.dag import best_layout
 from tests.overlap.byte_ring import runs_right
@@ -167,8 +167,10 @@ def test_tensors_apart_where_that_is_better(monkeypatch: pytest.MonkeyPatch) -> 
         ends = list(itertools.accumulate(block.size for block in part.blocks))
         return ends[-1], (0, *ends[:-1])
 
-    monkeypatch.setattr(stretches, "tightest", clumsy)
-    monkeypatch.setattr(stretches, "improve", lambda part, _, pool, places, __: (pool, places, 0))
+    monkeypatch.setattr(schedule_parts, "tightest", clumsy)
+    monkeypatch.setattr(
+        schedule_parts, "improve", lambda part, _, pool, places, __: (pool, places, 0)
+    )
     found = dag.best_layout(graph, Clock(600))
     assert found.layout.pool_bytes == sp.budgets(graph).MP
     assert not list(sharing(graph, found.layout))

@@ -12,8 +12,8 @@ import pytest
 from planners.catalogue.networks.darknet import NETWORKS as BUILD
 from planners.core.errors import BadInput, UnknownName
 from planners.core.machine import load_machine
-from planners.papers.demand_layering.beyond import joint_row, least_delay, slices_row
 from planners.papers.demand_layering.claims import claims, errors, rms, worst
+from planners.papers.demand_layering.extensions import joint_row, least_delay, slices_row
 from planners.papers.demand_layering.fronts import (
     fronts_row,
     gain,

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.study.less_memory import aim_of, no_worse_in_more
+from planners.study.monotone_rows import aim_of, no_worse_in_more
 from planners.study.worker_processes import WorkerProcesses
 from tests.random_graphs import random_graph
 

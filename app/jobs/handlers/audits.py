@@ -14,7 +14,7 @@ from app.jobs.protocol import Request
 from app.model.upload_store import path_of
 from planners.audits.cure.kernels import RUNTIME
 from planners.audits.cure.tflm import planned, with_plan
-from planners.audits.readers.reading import write_table
+from planners.audits.readers.by_format import write_table
 from planners.audits.verdict.audit import Audit
 
 MOST_NAMED = 6

@@ -12,7 +12,7 @@ from math import prod
 
 import tflite
 
-from planners.audits.cure.walks import (
+from planners.audits.cure.read_order import (
     Walk,
     Window,
     broadcast,

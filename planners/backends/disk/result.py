@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from planners.backends.disk.course import Course
 from planners.backends.disk.devices import Device
 from planners.backends.disk.gates import kernel_ends
 from planners.backends.disk.layout import DiskLayout
 from planners.backends.disk.reader import Storage
+from planners.backends.disk.run_state import Course
 from planners.core.backends import LayerRun, Span, StreamedRun
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from planners.backends.disk.course import Course
 from planners.backends.disk.devices import Device, device_of, parameters_of
 from planners.backends.disk.gates import Gate
 from planners.backends.disk.kernels import DiskKernels
@@ -22,6 +21,7 @@ from planners.backends.disk.layout import DiskLayout, layout_of
 from planners.backends.disk.preload import preload
 from planners.backends.disk.reader import Storage
 from planners.backends.disk.result import compared, finished
+from planners.backends.disk.run_state import Course
 from planners.backends.disk.weights import starts_of
 from planners.core.backends import StreamedRun
 from planners.core.errors import BadInput

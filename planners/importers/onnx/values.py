@@ -44,8 +44,7 @@ from planners.importers.onnx.file import (
 from planners.importers.onnx.fold import FOLDS, Array
 from planners.importers.onnx.fused import Fused, fused
 from planners.importers.onnx.inputs import Value, dtype_of, input_values
-from planners.importers.onnx.qonnx import is_fake_quantiser, quantised
-from planners.importers.onnx.rounds import (
+from planners.importers.onnx.loop_rounds import (
     ended,
     goes_along_the_first_axis,
     kept_names,
@@ -53,6 +52,7 @@ from planners.importers.onnx.rounds import (
     rounds_done,
     scan_round,
 )
+from planners.importers.onnx.qonnx import is_fake_quantiser, quantised
 from planners.importers.onnx.rules import (
     Shape,
     learned_values,

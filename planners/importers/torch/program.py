@@ -15,7 +15,7 @@ from planners.core.relations import Relation
 from planners.importers.passes import Call, CallTrace, needed
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
-from planners.importers.torch.kept_state import KeptState
+from planners.importers.torch.module_state import KeptState
 from planners.importers.torch.open_sizes import at_sizes
 from planners.importers.torch.recorded import is_empty, like, new_alias, tensor_of
 from planners.importers.torch.regions import without_regions

@@ -26,7 +26,7 @@ from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.overlap.kernels.candidates import RunCandidate
 from planners.overlap.kernels.levels import Levels
-from planners.overlap.place.stretches import blocks_of, parts_of
+from planners.overlap.place.schedule_parts import blocks_of, parts_of
 from planners.overlap.search.chain import ChainWay
 
 FIT_SHARE = 0.3  # of the time left, for a search of one part

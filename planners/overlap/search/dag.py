@@ -19,7 +19,7 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.overlap.order.orders import all_distances, least_orders
-from planners.overlap.place.stretches import best_ways, blocks_of
+from planners.overlap.place.schedule_parts import best_ways, blocks_of
 
 
 @dataclass(frozen=True, slots=True)

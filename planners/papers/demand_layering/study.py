@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 
 from planners.core.errors import UnknownName
-from planners.papers.demand_layering.beyond import joint_row, slices_row
+from planners.papers.demand_layering.extensions import joint_row, slices_row
 from planners.papers.demand_layering.fronts import fronts_row, resolution_row
 from planners.papers.demand_layering.paper import NETWORKS, RESOLUTIONS, TABLE_1
 from planners.papers.demand_layering.pipelines import bounds_row, pipelines_row, sizes_row

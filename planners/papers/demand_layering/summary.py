@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planners.papers.demand_layering.beyond import WITHIN as TARGET
 from planners.papers.demand_layering.claims import MIB, errors, rms, worst
+from planners.papers.demand_layering.extensions import WITHIN as TARGET
 from planners.papers.demand_layering.paper import TITLES, WITHIN
 from planners.papers.demand_layering.pipelines import WAYS
 from planners.papers.demand_layering.study import StreamingTables

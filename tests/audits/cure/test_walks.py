@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from planners.audits.cure.kernels import KERNELS, distance, in_place
-from planners.audits.cure.walks import NOTHING, Window
+from planners.audits.cure.read_order import NOTHING, Window
 from planners.importers.tflite.file import TfliteFile, read_tflite
 from tests.audits.cure.loops import Event, loops
 from tests.importers.tflite_models import TfliteWriter

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.importers.tflite.kernels import elements, moves, recurrent, wholes, windows
+from planners.importers.tflite.kernels import elements, moves, recurrent, whole_maps, windows
 from planners.importers.tflite.kernels.call import KernelCall
 from planners.importers.tflite.kernels.elements import Made
 
@@ -36,15 +36,15 @@ KERNELS: Mapping[str, Callable[[KernelCall], Made]] = {
     "DEQUANTIZE": elements.real_again,
     "CAST": elements.cast,
     "DENSIFY": lambda call: [call.array(0)],  # weights are read with their zeros
-    "SOFTMAX": wholes.softmax,
-    "LOG_SOFTMAX": wholes.log_softmax,
-    "MEAN": wholes.mean,
-    "SUM": wholes.mean,
-    "RESIZE_BILINEAR": wholes.resized_smoothly,
-    "RESIZE_NEAREST_NEIGHBOR": wholes.resized,
-    "CONCATENATION": wholes.joined,
-    "REDUCE_MAX": wholes.extreme(np.max),
-    "REDUCE_MIN": wholes.extreme(np.min),
+    "SOFTMAX": whole_maps.softmax,
+    "LOG_SOFTMAX": whole_maps.log_softmax,
+    "MEAN": whole_maps.mean,
+    "SUM": whole_maps.mean,
+    "RESIZE_BILINEAR": whole_maps.resized_smoothly,
+    "RESIZE_NEAREST_NEIGHBOR": whole_maps.resized,
+    "CONCATENATION": whole_maps.joined,
+    "REDUCE_MAX": whole_maps.extreme(np.max),
+    "REDUCE_MIN": whole_maps.extreme(np.min),
     "DEPTH_TO_SPACE": moves.spread,
     "SPACE_TO_DEPTH": moves.gathered,
     "SPACE_TO_BATCH_ND": moves.batches,
@@ -72,8 +72,8 @@ KERNELS: Mapping[str, Callable[[KernelCall], Made]] = {
     "ONE_HOT": moves.hot,
     "SHAPE": moves.shape_of,
     "RANK": moves.shape_of,
-    "PAD": wholes.padded,
-    "PADV2": wholes.padded,
+    "PAD": whole_maps.padded,
+    "PADV2": whole_maps.padded,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.lstm,
 }
 """By the schema's name. A kernel raises `Unsupported` for types or options that it has not."""
