@@ -127,10 +127,12 @@ class Arena:
         """Put a value at a box of a piece, which is held in the order of its axes."""
         shape = tuple(stop - start for start, stop in operand.piece.box)
         self.layout[self.key(operand)] = (value.dtype, contiguous(shape))
-        held = self._elements(operand.region, self.form.held(value.dtype))
-        part = held.view(shape)[within(box, operand.piece.box)]
+        elements = self._elements(operand.region, self.form.held(value.dtype))
+        part = elements.view(shape)[within(box, operand.piece.box)]
         part.copy_(self.form.checked(value))
-        self.write_bytes(operand.region, held.view(torch.uint8))  # It may be no view of the arena.
+        self.write_bytes(
+            operand.region, elements.view(torch.uint8)
+        )  # It may be no view of the arena.
 
     def read(self, operand: Operand) -> torch.Tensor:
         """The value of a resident piece: a view of the arena where its bytes are in one place."""
@@ -140,11 +142,11 @@ class Arena:
         return flat.as_strided(shape, strides).to(dtype)
 
     def copy_in(
-        self, operand: Operand, held: torch.Tensor, dtype: torch.dtype, strides: tuple[int, ...]
+        self, operand: Operand, value: torch.Tensor, dtype: torch.dtype, strides: tuple[int, ...]
     ) -> None:
         """Copy bytes that are held elsewhere in this layout."""
         self.layout[self.key(operand)] = (dtype, strides)
-        self.write_bytes(operand.region, held)
+        self.write_bytes(operand.region, value)
 
     def _elements(self, region: Region, dtype: torch.dtype) -> torch.Tensor:
         """A region as elements: a view of the arena where they lie in one place, aligned."""

@@ -224,18 +224,18 @@ class ProgramRunner:
         (op,) = (op for op in self.graph.operators if tensor.name in op.parameters)
         if set(op.inputs) - values.keys():
             return rows
-        known = {**values, tensor.table: self.model.parameter(tensor.table)}
-        made = known | self.model.evaluate([part.name for part in op.parts], known)
-        return self._picked(op, tensor, made).reshape(tensor.shape)
+        inputs = {**values, tensor.table: self.model.parameter(tensor.table)}
+        results = inputs | self.model.evaluate([part.name for part in op.parts], inputs)
+        return self._picked(op, tensor, results).reshape(tensor.shape)
 
-    def _picked(self, op: Operator, tensor: Tensor, made: Mapping[str, Any]) -> torch.Tensor:
+    def _picked(self, op: Operator, tensor: Tensor, results: Mapping[str, Any]) -> torch.Tensor:
         """What an operator looks up of a table, by the values of its calls, one after the other.
 
         Raises `InvalidPlan` where that is not as much as the plan says.
         """
         table = self.model.parameter(tensor.table)
         looked_up = [
-            table[made[part.reads[1]]] if part.kind in SUMS_ROWS else made[part.name]
+            table[results[part.reads[1]]] if part.kind in SUMS_ROWS else results[part.name]
             for part in rows_of(op, tensor.name)
         ]
         count = sum(part.numel() for part in looked_up)
@@ -310,13 +310,13 @@ class ProgramRunner:
         op = self.operators[item.operator]
         if item.sums is not None:
             return self._add(op, item, item.sums)
-        made = self._part(op, item) or self._everything(op, item)
+        results = self._part(op, item) or self._everything(op, item)
         if item.frees:  # What was made may be a view of what goes.
-            made = {name: (value.clone(), box) for name, (value, box) in made.items()}
+            results = {name: (value.clone(), box) for name, (value, box) in results.items()}
         for at in item.frees:
             self.arena.poison(item.reads[at].region)
         for operand, piece in zip(item.writes, item.made, strict=True):
-            self._write(op, operand, piece, made)
+            self._write(op, operand, piece, results)
         self.computed += 1
 
     def _part(self, op: Operator, item: Compute) -> dict[str, Made] | None:
@@ -380,29 +380,31 @@ class ProgramRunner:
 
     def _everything(self, op: Operator, item: Compute) -> dict[str, Made]:
         """The whole operator, on zeros wherever nothing is read."""
-        known = {}
+        given = {}
         for name, operands in _by_tensor(item.reads).items():
             if table := self.graph.tensors[name].table:
-                known[table] = self._looked_up(name, operands)
+                given[table] = self._looked_up(name, operands)
                 continue
-            known[name] = self._assembled(name, operands, self.whole[name].box)
+            given[name] = self._assembled(name, operands, self.whole[name].box)
         for name in op.inputs:
-            if name not in known:
+            if name not in given:
                 tensor = self.graph.tensors[name]
-                known[name] = torch.zeros(tensor.shape, dtype=torch_type(tensor))
-        results = self.model.evaluate([part.name for part in op.parts], known)
+                given[name] = torch.zeros(tensor.shape, dtype=torch_type(tensor))
+        results = self.model.evaluate([part.name for part in op.parts], given)
         for name in op.parameters:
             if self.graph.tensors[name].table:
-                self._picked(op, self.graph.tensors[name], known | results)
+                self._picked(op, self.graph.tensors[name], given | results)
         return {n: (v, self.whole[n].box) for n, v in results.items() if n in self.whole}
 
-    def _write(self, op: Operator, operand: Operand, piece: Piece, made: dict[str, Made]) -> None:
+    def _write(
+        self, op: Operator, operand: Operand, piece: Piece, results: dict[str, Made]
+    ) -> None:
         """Keep a piece, or the part of it that was made."""
-        if piece.tensor not in made or tuple(made[piece.tensor][0].shape) != _shape(
-            made[piece.tensor][1]
+        if piece.tensor not in results or tuple(results[piece.tensor][0].shape) != _shape(
+            results[piece.tensor][1]
         ):
             raise InvalidPlan(f"{op.name} made no {piece.tensor} of its shape", kind="shape")
-        value, box = made[piece.tensor]
+        value, box = results[piece.tensor]
         full = piece == self.whole[piece.tensor]
         value = value if full else value[within(piece.box, box)]
         if piece == operand.piece:

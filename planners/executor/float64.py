@@ -78,11 +78,11 @@ class _Narrow(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.call = ""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        for value in tensors_in(made):
+        result = func(*args, **(kwargs or {}))
+        for value in tensors_in(result):
             if value.is_floating_point() and value.dtype != torch.float64 and not self.call:
                 self.call = func.__name__.split(".")[0]
-        return made
+        return result
 
 
 @contextmanager

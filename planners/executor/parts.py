@@ -47,14 +47,14 @@ def compute_calls(
     shapes |= {part.name: part.shape for part in op.parts}
     constants = _run_whole(op, wanted)
     values |= model.evaluate(constants, {n: v for n, v in values.items() if n not in op.inputs})
-    held = wanted | {name: tuple((0, n) for n in shapes[name]) for name in constants}
+    boxes = wanted | {name: tuple((0, n) for n in shapes[name]) for name in constants}
     try:
         for part in op.parts:
             if part.name in wanted and part.name not in constants:
                 call = _BoxCall(model, op, part, [shapes[n] for n in part.reads], wanted[part.name])
                 values[part.name] = call.run(
                     [
-                        None if read is None else _cut(values[name], held[name], read)
+                        None if read is None else _cut(values[name], boxes[name], read)
                         for name, read in zip(part.reads, call.reads, strict=True)
                     ]
                 )
@@ -155,7 +155,7 @@ class _BoxCall:
                 flat = flat.index_select(axis, torch.searchsorted(given, wanted))
         return flat.reshape(_sizes(self.box))
 
-    def _kernel(self, word: str, known: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def _kernel(self, word: str, given: Mapping[str, torch.Tensor]) -> torch.Tensor:
         if word == "adaptive":
             axes = int(self.part.relation[1])
             if self.box[-axes:] != tuple((0, n) for n in self.part.shape[-axes:]):
@@ -171,7 +171,7 @@ class _BoxCall:
                 return special[word](by_name(target, args, kwargs))
             return target(*args, **kwargs)
 
-        value = self.model.evaluate([self.part.name], known, run)[self.part.name]
+        value = self.model.evaluate([self.part.name], given, run)[self.part.name]
         # What is read whole comes out whole.
         whole = {"": range(len(self.box)), "along": map(int, self.part.relation[1:])}.get(word, ())
         cut = [slice(None)] * len(self.box)
@@ -200,10 +200,10 @@ class _BoxCall:
         read, count = self.reads[0], int(self.part.relation[1])
         assert read is not None
         groups = (read[1][1] - read[1][0]) * count // self.operands[0][1]
-        made = functional.group_norm(
+        normed = functional.group_norm(
             given["input"], groups, given["weight"], given["bias"], given["eps"]
         )
-        return _cut(made, (self.box[0], *read[1:]), self.box)
+        return _cut(normed, (self.box[0], *read[1:]), self.box)
 
     def _attended(self, given: Mapping[str, Any]) -> torch.Tensor:
         """Attention from some rows: which keys they see goes by their places."""
@@ -301,7 +301,7 @@ def compute_part(
     needed = dict(needs(graph, op, op.outputs[0], box))
     if any(start == stop for axes in needed.values() for start, stop in axes):
         return None
-    known = {name: fetch(name, part) for name, part in needed.items()}
+    values = {name: fetch(name, part) for name, part in needed.items()}
     kinds = {part.name: part.kind for part in op.parts}
 
     def run(name: str, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -311,7 +311,7 @@ def compute_part(
         return _window(graph, op, box, needed[op.inputs[0]]).run(kinds[name], given)
 
     try:
-        return model.evaluate(list(kinds), known, run)[op.outputs[0]]
+        return model.evaluate(list(kinds), values, run)[op.outputs[0]]
     except Unknown:
         return None
 
@@ -321,7 +321,7 @@ def add_part(
 ) -> torch.Tensor:
     """The products of these channels in a box of the output: a part of `access.reduced` sums."""
     needed = dict(needs(graph, op, op.outputs[0], box, sums, last=False))
-    known = {name: fetch(name, part) for name, part in needed.items()}
+    values = {name: fetch(name, part) for name, part in needed.items()}
 
     def run(name: str, target: Any, args: list[Any], kwargs: dict[str, Any]) -> torch.Tensor:
         given = {**by_name(target, args, kwargs), "bias": None}
@@ -330,7 +330,7 @@ def add_part(
         return _window(graph, op, box, needed[op.inputs[0]]).run(op.kind, given)
 
     first = op.parts[0].name
-    return model.evaluate([first], known, run)[first]
+    return model.evaluate([first], values, run)[first]
 
 
 def finish_sum(
@@ -339,10 +339,10 @@ def finish_sum(
     """A box of the output from the sum of all parts: bias, norm and activation."""
     first, data = op.parts[0].name, op.inputs[0]
     # Nothing of the data or the weight is read again.
-    known = {data: torch.empty(0)}
+    values = {data: torch.empty(0)}
     for name, part in needs(graph, op, op.outputs[0], box, (0, 0)):
         empty = any(start == stop for start, stop in part)
-        known[name] = torch.empty(0) if empty else fetch(name, part)
+        values[name] = torch.empty(0) if empty else fetch(name, part)
 
     def run(name: str, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if name != first:
@@ -352,7 +352,7 @@ def finish_sum(
             return total
         return total + bias.reshape(-1, *[1] * (0 if op.kind == "linear" else len(op.kernel)))
 
-    return model.evaluate([part.name for part in op.parts], known, run)[op.outputs[0]]
+    return model.evaluate([part.name for part in op.parts], values, run)[op.outputs[0]]
 
 
 def _known(graph: Graph, op: Operator) -> bool:

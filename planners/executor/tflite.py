@@ -72,10 +72,10 @@ def _executed(plan: Plan, model: TfliteModel, given: list[Any]) -> Execution:
 
 def _reference(model: TfliteModel, inputs: Sequence[Any]) -> tuple[Any, dict[str, torch.Tensor]]:
     """What the file returns, and what it keeps."""
-    known = model.input_values(inputs)
+    given = model.input_values(inputs)
     state = model.found.trace.state
-    made = model.run(known, [*model.found.outputs, *state.values()])
-    values = {**known, **made}
+    results = model.run(given, [*model.found.outputs, *state.values()])
+    values = {**given, **results}
 
     def kept(name: str) -> torch.Tensor:
         return values[name] if name in values else model.parameter(name)
@@ -100,28 +100,28 @@ class _Runner(ProgramRunner):
         self, op: Operator, box: Box, sums: tuple[int, int], fetch: Fetch, last: bool
     ) -> dict[str, torch.Tensor]:
         """Operands of a part of a sum: what is not in it counts as zero."""
-        known = {}
+        values = {}
         for name, part in needs(self.graph, op, op.outputs[0], box, sums, last=last):
             tensor = self.graph.tensors[name]
             value = torch.full(tensor.shape, self.file.zero(name), dtype=torch_type(tensor))
             if all(start < stop for start, stop in part):
                 value[within(part, whole(tensor).box)] = fetch(name, part)
-            known[name] = value
-        return known
+            values[name] = value
+        return values
 
     def _products(
         self, op: Operator, box: Box, sums: tuple[int, int], fetch: Fetch
     ) -> torch.Tensor:
-        known = self._known(op, box, sums, fetch, last=False)
-        made = self.file.sums(op.parts[0].name, known)
-        return made[within(box, whole(self.graph.tensors[op.outputs[0]]).box)].contiguous()
+        operands = self._known(op, box, sums, fetch, last=False)
+        sums_here = self.file.sums(op.parts[0].name, operands)
+        return sums_here[within(box, whole(self.graph.tensors[op.outputs[0]]).box)].contiguous()
 
     def _finished(self, op: Operator, box: Box, total: torch.Tensor, fetch: Fetch) -> torch.Tensor:
-        known = self._known(op, box, (0, 0), fetch, last=True)
+        operands = self._known(op, box, (0, 0), fetch, last=True)
         every = whole(self.graph.tensors[op.outputs[0]]).box
         sums = torch.zeros(self.graph.tensors[op.outputs[0]].shape, dtype=total.dtype)
         sums[within(box, every)] = total
         first, *rest = (part.name for part in op.parts)
-        known[first] = self.file.finish(first, sums, known)
-        values = {**known, **self.file.evaluate(rest, known)}
+        operands[first] = self.file.finish(first, sums, operands)
+        values = {**operands, **self.file.evaluate(rest, operands)}
         return values[op.outputs[0]][within(box, every)]

@@ -60,8 +60,8 @@ class PaddedWindow:
         op = self.op
         run = getattr(functional, f"conv{len(op.kernel)}d")
         data, weight, bias = self._padded(given["input"]), given["weight"], given.get("bias")
-        made: torch.Tensor = run(data, weight, bias, op.stride, 0, op.dilation, self._groups())
-        return made
+        result: torch.Tensor = run(data, weight, bias, op.stride, 0, op.dilation, self._groups())
+        return result
 
     def _groups(self) -> int:
         """The groups that the box's channels touch, where it has all channels of each or of one."""
@@ -75,8 +75,8 @@ class PaddedWindow:
     def _largest(self, kind: str, given: Mapping[str, Any]) -> torch.Tensor:
         op = self.op
         data = self._padded(given["self"], -torch.inf)
-        made: torch.Tensor = getattr(functional, kind)(data, op.kernel, op.stride, 0, op.dilation)
-        return made
+        result: torch.Tensor = getattr(functional, kind)(data, op.kernel, op.stride, 0, op.dilation)
+        return result
 
     def _mean(self, kind: str, given: Mapping[str, Any]) -> torch.Tensor:
         """Sums over how many elements count: a window past the padding has fewer."""
@@ -120,7 +120,7 @@ class TransposedWindow:
         """The kernel without a bias."""
         op = self.op
         run = getattr(functional, f"conv_transpose{len(op.kernel)}d")
-        made: torch.Tensor = run(
+        result: torch.Tensor = run(
             given["input"],
             given["weight"],
             None,
@@ -130,14 +130,14 @@ class TransposedWindow:
         )
         if self.groups > 1:  # Of one group there are the channels that are wanted.
             start, stop = (at - self.first * self.each for at in self.box[1])
-            made = made[:, start:stop]
+            result = result[:, start:stop]
         amounts: list[int] = []
         for (start, stop), (low, _), s, p, n in zip(
-            self.box[2:], self.data[2:], op.stride, op.padding, made.shape[2:], strict=True
+            self.box[2:], self.data[2:], op.stride, op.padding, result.shape[2:], strict=True
         ):
             before = low * s - p - start
             amounts[:0] = [before, stop - start - before - n]
-        return functional.pad(made, amounts)
+        return functional.pad(result, amounts)
 
 
 def _margins(

@@ -74,12 +74,12 @@ def largest(measure: Measure, sizes: Sequence[int], limit_bytes: int) -> Headroo
 
     A larger one that fits among the neighbours becomes the answer, and its neighbours are tried.
     """
-    known: dict[int, Size] = {}
+    sizes_tried: dict[int, Size] = {}
 
     def fits(index: int) -> bool:
-        if index not in known:
-            known[index] = measure(sizes[index])
-        return known[index].fits
+        if index not in sizes_tried:
+            sizes_tried[index] = measure(sizes[index])
+        return sizes_tried[index].fits
 
     low, high = -1, len(sizes)  # low fits, high does not
     while high - low > 1:
@@ -91,9 +91,9 @@ def largest(measure: Measure, sizes: Sequence[int], limit_bytes: int) -> Headroo
         if answer == low:
             break
         low = answer
-    tried = tuple(known[i] for i in sorted(known))
-    monotone = all(attempt.fits == (i <= low) for i, attempt in known.items())
-    return Headroom(limit_bytes, known.get(low), tried, monotone)
+    tried = tuple(sizes_tried[i] for i in sorted(sizes_tried))
+    monotone = all(attempt.fits == (i <= low) for i, attempt in sizes_tried.items())
+    return Headroom(limit_bytes, sizes_tried.get(low), tried, monotone)
 
 
 def measured(build: Callable[[int], Graph], need: Need, limit_bytes: int) -> Measure:
@@ -155,10 +155,10 @@ BASELINES: Mapping[str, Need] = {
 
 def methods() -> dict[str, Need]:
     """Overlap, with and without repeated work, and the baselines, by name."""
-    known: dict[tuple[str, bool], Ends] = {}
+    fronts: dict[tuple[str, bool], Ends] = {}
     return {
-        "overlap": overlapped(known=known),
-        "overlap, nothing repeated": overlapped(repeat=False, known=known),
+        "overlap": overlapped(known=fronts),
+        "overlap, nothing repeated": overlapped(repeat=False, known=fronts),
         **BASELINES,
     }
 

@@ -116,8 +116,8 @@ def changes_of(
                 yield each
                 below = each.peak_bytes if kind == ADDRESSES else below
     if not counted and not clock.expired():
-        own = {"objective": "ram", "weights": LEFT_OUT}
-        yield from change(TOGETHER, made(OVERLAP, plan.graph, room, own))
+        ram = {"objective": "ram", "weights": LEFT_OUT}
+        yield from change(TOGETHER, made(OVERLAP, plan.graph, room, ram))
     for part in [p for p in parts if p.tensor][:MOST_AWAY]:
         if clock.expired():
             return

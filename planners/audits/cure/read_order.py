@@ -73,10 +73,10 @@ def windows(
     return walk
 
 
-def groups(walk: Walk, made: int, count: int, each: int) -> Walk:
+def groups(walk: Walk, channels: int, count: int, each: int) -> Walk:
     """The same of a convolution in `count` groups, each of which reads `each` channels."""
-    first = np.arange(made, dtype=np.int64) // (made // count) * each
-    each_pixel = walk.reshape(-1, made)
+    first = np.arange(channels, dtype=np.int64) // (channels // count) * each
+    each_pixel = walk.reshape(-1, channels)
     return np.where(each_pixel == NOTHING, NOTHING, each_pixel + first).ravel()
 
 
@@ -87,9 +87,9 @@ def broadcast(shape: Shape, out: Shape) -> Walk:
     return np.broadcast_to(places, out).ravel()
 
 
-def rows_of_sums(rows: int, read: int, made: int) -> Walk:
-    """Each row of `made` elements is of sums over `read` of the input."""
-    return np.repeat(np.arange(rows, dtype=np.int64) * read, made)
+def rows_of_sums(rows: int, read: int, columns: int) -> Walk:
+    """Each row of `columns` elements is of sums over `read` of the input."""
+    return np.repeat(np.arange(rows, dtype=np.int64) * read, columns)
 
 
 def padded(shape: Shape, out: Shape, before: Sequence[int]) -> Walk:

@@ -82,12 +82,12 @@ class FlatTable:
     def _led(self, place: int) -> int:
         return place + self._unpacked("I", place)
 
-    def _vector(self, at: int, width: int, held: int = 0) -> tuple[int, int]:
-        """Where the entries of a vector begin, and how many they are, of `held` bytes or more."""
+    def _vector(self, at: int, width: int, least: int = 0) -> tuple[int, int]:
+        """Where the entries of a vector begin, and how many they are, of `least` bytes or more."""
         count = self._unpacked("I", at)
         if at + 4 + count * width > len(self.data):
             raise BadInput(f"{self.source} is broken: a list of {count:,} entries ends behind it")
-        self.named.take(count * max(width, held))
+        self.named.take(count * max(width, least))
         return at + 4, count
 
     def _unpacked(self, kind: str, at: int) -> int:

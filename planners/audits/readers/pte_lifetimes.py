@@ -129,10 +129,10 @@ def _read_first(method: Method, lives: Lives) -> None:
         latest.update((tensors[n].place, n) for n in numbers)
         seen.update(numbers)
 
-    def same_bytes(source: int, made: int) -> None:
-        if source != made and _begin_together(tensors[source], tensors[made]):
+    def same_bytes(source: int, view: int) -> None:
+        if source != view and _begin_together(tensors[source], tensors[view]):
             roots.setdefault(source, source)
-            roots[made] = roots[source]
+            roots[view] = roots[source]
 
     note(method.named(method.inputs))
     for instruction in (
@@ -171,19 +171,21 @@ def _written(method: Method, instruction: Instruction, seen: set[int]) -> tuple[
     if instruction.kind == "delegate":
         tail: list[int] = []
         for value in reversed(values):
-            made = method.named([value])
-            if not made or seen & set(made):
+            outputs = method.named([value])
+            if not outputs or seen & set(outputs):
                 break
-            tail += made
+            tail += outputs
         return set(tail[:1]), set(tail[1:])
     if instruction.name.startswith(COPY_ROW):
         return set(method.named(values[:1])), set()
     if instruction.kind == "other" or instruction.name.partition(".")[0].endswith("_"):
         return set(), set()
-    made = method.named(values[-1:])
+    outputs = method.named(values[-1:])
     often = Counter(method.named(values))
-    read_too = {n for n in made if often[n] > 2}  # Once as what is returned, once as what is given.
-    return set(made) - read_too, set()
+    read_too = {
+        n for n in outputs if often[n] > 2
+    }  # Once as what is returned, once as what is given.
+    return set(outputs) - read_too, set()
 
 
 def _alone(method: Method, lives: Lives) -> set[int]:

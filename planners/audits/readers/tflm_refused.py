@@ -131,18 +131,18 @@ def _not_taken(tensors: tuple[TfliteTensor, ...], operator: TfliteOperator) -> s
         [tensors[n].dtype if n >= 0 else "" for n in numbers]
         for numbers in (operator.inputs, operator.outputs)
     )
-    own = "".join(reads[_WORKED_ON.get(kind, 0) :][:1])
-    if own and own not in TAKEN.get(kind, {own}):
-        return f"of {own}"
+    worked_on = "".join(reads[_WORKED_ON.get(kind, 0) :][:1])
+    if worked_on and worked_on not in TAKEN.get(kind, {worked_on}):
+        return f"of {worked_on}"
     cells = "".join(reads[CELL_STATE:][:1]) if kind == "UNIDIRECTIONAL_SEQUENCE_LSTM" else ""
     if cells not in ("", "float32", "int16"):
         return f"with cells of {cells}"
     for number in SHORT.get(kind, ()):
         if "".join(reads[number:][:1]) not in ("", "int32"):
             return f"by numbers of {reads[number]}"
-    made = "".join(gives[:1])
-    if made and made not in GIVEN.get(kind, _GIVEN_FOR.get(kind, {}).get(own, {made})):
-        return f"of {own} to {made}"
+    given = "".join(gives[:1])
+    if given and given not in GIVEN.get(kind, _GIVEN_FOR.get(kind, {}).get(worked_on, {given})):
+        return f"of {worked_on} to {given}"
     return ""
 
 

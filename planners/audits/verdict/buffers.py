@@ -44,10 +44,10 @@ def pack_buffers(
         near[buffers[one.id]].add(buffers[other.id])
         near[buffers[other.id]].add(buffers[one.id])
     if not any(t.branches or t.gaps for t in tensors):  # with which what lives at once may share
-        held = dict(sizes)
+        lowest = dict(sizes)
         for tensor in tensors:
-            held[buffers[tensor.id]] = min(held[buffers[tensor.id]], tensor.size_bytes)
-        bound_bytes = max(bound_bytes, _least_of_cliques(held, aligned, near, clock))
+            lowest[buffers[tensor.id]] = min(lowest[buffers[tensor.id]], tensor.size_bytes)
+        bound_bytes = max(bound_bytes, _least_of_cliques(lowest, aligned, near, clock))
     order = sorted(sizes, key=lambda b: offsets[b])
     best, least = _lowest(order, sizes, aligned, near)
     order = sorted(sizes, key=lambda b: -sizes[b])

@@ -49,8 +49,8 @@ class DiskKernels:
         if item.part is None:
             self._whole(op, dict(zip(op.parameters, parameters, strict=True)))
         else:
-            boxes = {held.tensor: held.box for held in item.held}
-            values = {held.tensor: v for held, v in zip(item.held, parameters, strict=True)}
+            boxes = {slices.tensor: slices.box for slices in item.held}
+            values = {slices.tensor: v for slices, v in zip(item.held, parameters, strict=True)}
             self._slice(op, item.part, boxes, values)
         here = sum(self.graph.tensors[name].elements for name in self.values)
         self.peak_bytes = max(self.peak_bytes, here * ELEMENT_BYTES)

@@ -85,8 +85,8 @@ def _header(layers: Sequence[Sequence[Held]]) -> tuple[dict[str, Any], list[int]
     """The header, and how many bytes of padding follow each layer."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt", "order": "streaming"}}
     at, pads = 0, []
-    for held in layers:
-        for item in held:
+    for items in layers:
+        for item in items:
             stop = at + item.size_bytes
             header[item.stored] = _entry(item.dtype, item.shape, at, stop)
             at = stop
@@ -200,9 +200,9 @@ def starts_of(path: str | Path, layout: DiskLayout) -> tuple[int, ...]:
     return tuple(_start(str(path), tensors, layer.held) for layer in layout.layers)
 
 
-def _start(path: str, tensors: Mapping[str, Stored], held: Sequence[Held]) -> int:
+def _start(path: str, tensors: Mapping[str, Stored], items: Sequence[Held]) -> int:
     stored = []
-    for item in held:
+    for item in items:
         tensor = tensors.get(item.stored)
         if tensor is None:
             raise BadInput(
@@ -218,7 +218,7 @@ def _start(path: str, tensors: Mapping[str, Stored], held: Sequence[Held]) -> in
     apart = any(before.stop != after.start for before, after in pairwise(stored))
     if apart or (stored and stored[0].start % BLOCK):
         raise BadInput(
-            f"{path}: the layer of tensor {held[0].stored!r:.80} does not lie together at a whole "
+            f"{path}: the layer of tensor {items[0].stored!r:.80} does not lie together at a whole "
             f"block of {BLOCK} bytes: write the file anew for this plan"
         )
     return stored[0].start if stored else 0

@@ -36,8 +36,8 @@ def pack_memory(
     places: dict[str, tuple[str, int]] = {}
     memories = dict.fromkeys(asked.pinned.get(i.id, DEFAULT_MEMORY) for i in asked.lifetimes)
     for memory in memories:
-        held = [i for i in asked.lifetimes if asked.pinned.get(i.id, DEFAULT_MEMORY) == memory]
-        packed = pack_tightest(held, time_limit_s=time_limit_s / len(memories))
+        inside = [i for i in asked.lifetimes if asked.pinned.get(i.id, DEFAULT_MEMORY) == memory]
+        packed = pack_tightest(inside, time_limit_s=time_limit_s / len(memories))
         places |= {id: (f"{memory}", offset) for id, offset in packed.offsets.items()}
     return asked.answer(places)
 
@@ -80,7 +80,7 @@ class PackMemory:
     ) -> tuple[_Asked, Banked]:
         """What was asked, and where all lies, with what is proven of it."""
         specs = list(specs)
-        known = self._by_their_own(alignment, specs, graph_module, graph_signature, extra_padding)
+        theirs = self._by_their_own(alignment, specs, graph_module, graph_signature, extra_padding)
         asked = _Asked.from_specs(alignment, specs, graph_module, extra_padding)
         for id, memory in asked.pinned.items():
             if memory not in self.capacities:
@@ -95,12 +95,12 @@ class PackMemory:
             asked.touched,
             {id: f"{memory}" for id, memory in asked.pinned.items()},
         )
-        ways = [asked.places_of(known)] if known is not None and asked.aligned else []
-        found = place_in_banks(problem, known=ways, time_limit_s=self.time_limit_s)
-        if found.status != "placed":
+        ways = [asked.places_of(theirs)] if theirs is not None and asked.aligned else []
+        placed = place_in_banks(problem, known=ways, time_limit_s=self.time_limit_s)
+        if placed.status != "placed":
             sizes = ", ".join(f"{memory}: {size:,}" for memory, size in self.capacities.items())
             raise BadInput(f"memories of {sizes} bytes: no way was found to place all tensors")
-        return asked, found
+        return asked, placed
 
     def _by_their_own(self, *given: Any) -> Any:
         """What ExecuTorch finds itself; None where that is nothing."""
@@ -133,7 +133,7 @@ class _Asked:
         every = sorted(specs, key=_order)
         for spec in every:
             spec.realign(alignment)
-        own = {str(k): s for k, s in enumerate(s for s in every if s.storage_base is None)}
+        by_id = {str(k): s for k, s in enumerate(s for s in every if s.storage_base is None)}
         # An offset is a multiple of the alignment where all sizes are.
         lifetimes = [
             Lifetime(
@@ -142,16 +142,16 @@ class _Asked:
                 spec.lifetime[1] + 1,
                 rounded_up(spec.allocated_memory, alignment),
             )
-            for id, spec in own.items()
+            for id, spec in by_id.items()
         ]
         uses = _uses(module)
-        touched = {id: spec.allocated_memory * uses.get(spec, 1) for id, spec in own.items()}
-        pinned = {id: spec.mem_id for id, spec in own.items() if spec.mem_id is not None}
+        touched = {id: spec.allocated_memory * uses.get(spec, 1) for id, spec in by_id.items()}
+        pinned = {id: spec.mem_id for id, spec in by_id.items() if spec.mem_id is not None}
         reserved = getattr(module, "input_mem_buffer_sizes", None) or []
         aside = [spec for spec in every if spec.storage_base is not None]
         taken = [rounded_up(size, alignment) for size in reserved]
         aligned = taken == [*reserved]
-        return cls(own, aside, lifetimes, touched, pinned, taken, aligned, padding)
+        return cls(by_id, aside, lifetimes, touched, pinned, taken, aligned, padding)
 
     def taken(self, memory: int) -> int:
         """Bytes at the beginning of a memory that subgraphs have."""
@@ -173,23 +173,23 @@ class _Asked:
         sizes = [0] * max(2, most + 1, len(self.reserved))
         for memory in range(len(sizes)):
             sizes[memory] = self.taken(memory)
-        found = {}
+        results = {}
         for id, (memory, offset) in numbered.items():
             at = self.taken(memory) + offset
-            found[self.specs[id]] = SpecAllocResult(memory, 0, at)
+            results[self.specs[id]] = SpecAllocResult(memory, 0, at)
             sizes[memory] = max(sizes[memory], at + size[id])
         left = list(self.inside)
         while left:
-            ready = [spec for spec in left if spec.storage_base in found]
+            ready = [spec for spec in left if spec.storage_base in results]
             if not ready:
                 raise BadInput(f"{len(left)} tensors lie inside of others that are not planned")
             for spec in ready:
-                base = found[spec.storage_base]
+                base = results[spec.storage_base]
                 at = base.mem_offset + spec.storage_base_offset
-                found[spec] = SpecAllocResult(base.mem_id, 0, at)
-            left = [spec for spec in left if spec not in found]
+                results[spec] = SpecAllocResult(base.mem_id, 0, at)
+            left = [spec for spec in left if spec not in results]
         padded = [n + self.padding if k in used else n for k, n in enumerate(sizes)]
-        return MemoryAlgoResult(found, padded)
+        return MemoryAlgoResult(results, padded)
 
 
 def _uses(module: Any) -> Mapping[Any, int]:

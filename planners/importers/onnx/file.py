@@ -230,10 +230,10 @@ def _all_names(graph: Any) -> Iterator[Any]:
         yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))
 
 
-def _once(name: str, known: Iterable[str], path: Path) -> None:
+def _once(name: str, taken: Iterable[str], path: Path) -> None:
     if not name:
         raise BadInput(f"{path} has a value without a name")
-    if name in known:
+    if name in taken:
         raise BadInput(f"{path} gives the name {name!r:.80} to two values")
 
 
@@ -271,8 +271,8 @@ def in_order(
     return _sorted(graph.node, set(values), path)
 
 
-def _sorted(nodes: Sequence[Any], known: set[str], path: Path) -> tuple[Any, ...]:
-    reads = [set(reads_of(node)) - known for node in nodes]
+def _sorted(nodes: Sequence[Any], ready: set[str], path: Path) -> tuple[Any, ...]:
+    reads = [set(reads_of(node)) - ready for node in nodes]
     waits = [len(names) for names in reads]
     readers: dict[str, list[int]] = {}
     for i, names in enumerate(reads):

@@ -69,7 +69,7 @@ Rule: TypeAlias = Callable[[FusedOperands], Fused | None]
 def fused(node: Any, operands: Sequence[Known | None]) -> Fused | None:
     """What such a node gives; None for all others.
 
-    `known` are its operands by their places. Raises `ValueError`, `IndexError` or `TypeError`
+    `operands` are its operands by their places. Raises `ValueError`, `IndexError` or `TypeError`
     where they do not suit it.
     """
     domain = "" if node.domain in _STANDARD else node.domain

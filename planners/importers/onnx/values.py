@@ -347,8 +347,8 @@ def _fused_values(
     for some depend on data."""
     operator = fused_node(node, values, file.path)
     pairs = zip(node.output, operator.values, strict=False) if operator else ()
-    known = {name: _complete(said.get(name)) or value for name, value in pairs if name}
-    return {name: value for name, value in known.items() if value is not None}
+    types = {name: _complete(said.get(name)) or value for name, value in pairs if name}
+    return {name: value for name, value in types.items() if value is not None}
 
 
 def _slid(node: Any, operands: list[tuple[Shape, int]], file: OnnxFile) -> Shape | None:
@@ -414,8 +414,8 @@ def _inferred(
         return None
     names = list(dict.fromkeys(filter(None, node.input)))
     require_believable(node, [len(values.of[name].shape) for name in names], file.path)
-    known = ((name, values.known(name)) for name in names)
-    data = {n: numpy_helper.from_array(array, n) for n, array in known if array is not None}
+    numbers = ((name, values.known(name)) for name in names)
+    data = {n: numpy_helper.from_array(array, n) for n, array in numbers if array is not None}
     try:
         return infer_node_outputs(
             schema,

@@ -143,8 +143,8 @@ def resize(kind: str) -> Callable[[TfliteNode], Said]:
         args = {"align_corners": corners}
         halves = bool(node.get("HalfPixelCenters", False))
         plain = "nearest" in kind and not corners and not halves
-        known = plain or ("bilinear" in kind and (corners or halves))
-        relation = None if known and not (corners and halves) else ()
+        plain_centres = plain or ("bilinear" in kind and (corners or halves))
+        relation = None if plain_centres and not (corners and halves) else ()
         return [Aten(kind, {"self": node.input(0)}, args, relation)]
 
     return say

@@ -60,8 +60,8 @@ class TfliteModel:
         calls, nodes = self.found.calls.calls, self.found.calls.nodes
         live = needed(calls, self.found.trace.outputs, ())
         for operator in {n: nodes[n].operator for n in calls if n in live}.values():
-            known = operator.kind in KERNELS or operator.kind in MOVES | VARIABLES
-            if operator.custom or not known:
+            runs = operator.kind in KERNELS or operator.kind in MOVES | VARIABLES
+            if operator.custom or not runs:
                 raise BadInput(
                     f"{self.file.path}: {operator.label} cannot be executed: there is no kernel "
                     "for it here"
@@ -140,10 +140,10 @@ class TfliteModel:
         if tensor is not None and tensor.elements > LARGEST:
             raise BadInput(f"{self.file.path}: {name!r:.80} has {tensor.elements:,} elements")
 
-    def outputs(self, known: Mapping[str, torch.Tensor]) -> tuple[NDArray[Any], ...]:
-        """What the file returns, as it lays it, from the stored tensors in `known`."""
-        missing = [name for name in self.found.outputs if name not in known]
-        values = {**known, **self.run(known, missing)}
+    def outputs(self, stored: Mapping[str, torch.Tensor]) -> tuple[NDArray[Any], ...]:
+        """What the file returns, as it lays it, from the stored tensors in `stored`."""
+        missing = [name for name in self.found.outputs if name not in stored]
+        values = {**stored, **self.run(stored, missing)}
         arrays = []
         for number, name in zip(self.graph.outputs, self.found.outputs, strict=True):
             value = values[name] if name in values else self.parameter(name)
@@ -158,26 +158,26 @@ class TfliteModel:
     # ---- calls ----------------------------------------------------------------------------------
 
     def run(
-        self, known: Mapping[str, torch.Tensor], wanted: Sequence[str]
+        self, given: Mapping[str, torch.Tensor], wanted: Sequence[str]
     ) -> dict[str, torch.Tensor]:
         """All calls that these values need and that are not known."""
         calls, names, left = self.found.calls.calls, set(), list(wanted)
         while left:
             name = left.pop()
-            if name in calls and name not in known and name not in names:
+            if name in calls and name not in given and name not in names:
                 names.add(name)
                 left += calls[name].reads
-        return self.evaluate([name for name in calls if name in names], known)
+        return self.evaluate([name for name in calls if name in names], given)
 
     def evaluate(
-        self, names: Sequence[str], known: Mapping[str, torch.Tensor], run: Any = None
+        self, names: Sequence[str], given: Mapping[str, torch.Tensor], run: Any = None
     ) -> dict[str, torch.Tensor]:
         """Run these calls in order, as `SourceModel.evaluate` does."""
         results: dict[str, Any] = {}
 
         def value(name: str) -> Any:
             name = self.found.calls.resolve(name)
-            for place in (results, known):
+            for place in (results, given):
                 if name in place:
                     return place[name]
             call = self.found.calls.calls.get(name)
@@ -189,8 +189,8 @@ class TfliteModel:
 
         for name in names:
             node = self.found.calls.nodes[name]
-            for made in node.every_output:
-                self._require_room(made)
+            for output in node.every_output:
+                self._require_room(output)
             try:
                 results[name] = self._call(name, node, value)
             except Unsupported as why:
@@ -224,8 +224,8 @@ class TfliteModel:
         moves = node.operator.kind in MOVES and what.kind not in self.found.calls.opaque
         if moves or what.kind == "reshape":
             return _moved(what, value(call.reads[0]), shape, node)
-        made = KERNELS[node.operator.kind](self._kernel_call(node, call.reads, what, value))
-        tensors = [_here(array) for array in made]
+        arrays = KERNELS[node.operator.kind](self._kernel_call(node, call.reads, what, value))
+        tensors = [_here(array) for array in arrays]
         if shape is None:
             return tensors
         given = node.every_output
@@ -261,18 +261,18 @@ class TfliteModel:
             tuple(q for n in operator.outputs if (q := self._quantised(n)) is not None),
         )
 
-    def sums(self, name: str, known: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def sums(self, name: str, given: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """A convolution's or linear layer's sums of products, without its bias; int32 of int8."""
-        made = SUMS[self._node(name).operator.kind](self._call_of(name, known))
-        return _here(made.astype(np.int32) if made.dtype == np.int64 else made)
+        sums_here = SUMS[self._node(name).operator.kind](self._call_of(name, given))
+        return _here(sums_here.astype(np.int32) if sums_here.dtype == np.int64 else sums_here)
 
     def finish(
-        self, name: str, sums: torch.Tensor, known: Mapping[str, torch.Tensor]
+        self, name: str, sums: torch.Tensor, given: Mapping[str, torch.Tensor]
     ) -> torch.Tensor:
         """Its value from these sums."""
         laid = _there(sums)
         wide = laid.astype(np.int64) if laid.dtype == np.int32 else laid
-        return _here(finished(self._call_of(name, known), wide))
+        return _here(finished(self._call_of(name, given), wide))
 
     def zero(self, name: str) -> int:
         """The element of a value that stands for zero."""
@@ -284,14 +284,14 @@ class TfliteModel:
         node: TfliteNode = self.found.calls.nodes[name]
         return node
 
-    def _call_of(self, name: str, known: Mapping[str, torch.Tensor]) -> KernelCall:
+    def _call_of(self, name: str, given: Mapping[str, torch.Tensor]) -> KernelCall:
         def value(wanted: str) -> torch.Tensor:
             wanted = self.found.calls.resolve(wanted)
-            if wanted in known:
-                return known[wanted]
+            if wanted in given:
+                return given[wanted]
             call = self.found.calls.calls.get(wanted)
             if call is not None and call.pads:
-                return self.evaluate([wanted], known)[wanted]
+                return self.evaluate([wanted], given)[wanted]
             return self.parameter(wanted)
 
         calls = self.found.calls

@@ -85,7 +85,7 @@ def dense(values: NDArray[Any], shape: tuple[int, ...], how: Sparsity) -> NDArra
     node = np.zeros(1, np.int64)
     for axis, level in zip(how.order, how.levels, strict=True):
         parent, place = _below(node, level, most)
-        places = [found[parent] for found in places]
+        places = [each[parent] for each in places]
         places[axis] = place
         node = np.arange(len(place), dtype=np.int64)
     at = places[:rank]

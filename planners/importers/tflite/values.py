@@ -109,8 +109,8 @@ class TfliteNode:
     @property
     def every_output(self) -> list[str]:
         """The values that it gives, in order."""
-        own = [self.values.names[n] for n in self.operator.outputs if n >= 0]
-        return [*own, *self.more.values()]
+        names = [self.values.names[n] for n in self.operator.outputs if n >= 0]
+        return [*names, *self.more.values()]
 
     @property
     def outputs(self) -> list[str]:

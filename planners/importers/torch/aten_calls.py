@@ -137,8 +137,8 @@ class CallWriter:
         before = ""
         for step, what in enumerate(said):
             last = step == len(said) - 1
-            own = node.outputs[0]
-            name = own if last else self.found.fresh(f"{own}.{what.kind}")
+            output = node.outputs[0]
+            name = output if last else self.found.fresh(f"{output}.{what.kind}")
             operands = {k: before if v == BEFORE else v for k, v in what.operands.items()}
             if last and (len(node.outputs) > 1 or what.splits is not None):
                 name = self._several(node, what, operands, block)

@@ -68,13 +68,13 @@ class KeptState(WritingCalls):
 
         Views, inputs, other state and constants are copied, as the module does.
         """
-        found = self.calls.get(name)
-        while found is not None and found.kind == "clone" and found.relation == ("same",):
-            name = found.reads[0]
-            found = self.calls.get(name)
+        call = self.calls.get(name)
+        while call is not None and call.kind == "clone" and call.relation == ("same",):
+            name = call.reads[0]
+            call = self.calls.get(name)
         run = needed(self.calls, [name], ())
         constant = moving.isdisjoint({name, *(r for one in run for r in self.calls[one].reads)})
-        if found is not None and not found.view and not constant:
+        if call is not None and not call.view and not constant:
             return name
         new = self.unused(old.name.replace(".", "_"), "new")
         tensor = replace(old, name=new, kind="activation")

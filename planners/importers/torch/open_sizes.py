@@ -82,10 +82,10 @@ def at_sizes(graph: Any, symbols: Mapping[str, int]) -> tuple[Any, dict[str, Any
     if not symbols:
         return graph, {}
     fixed = torch.fx.Graph()
-    known: dict[torch.fx.Node, torch.fx.Node] = {}
+    copies: dict[torch.fx.Node, torch.fx.Node] = {}
     numbers: dict[str, Any] = {}
-    fixed.output(fixed.graph_copy(graph, known))
-    for old, new in known.items():
+    fixed.output(fixed.graph_copy(graph, copies))
+    for old, new in copies.items():
         new.name = old.name  # fx would change those that Python has too
         value = old.meta.get("val")
         new.meta["val"] = torch.utils._pytree.tree_map(lambda v: with_numbers(v, symbols), value)

@@ -150,8 +150,8 @@ def lowest(dtype: str) -> float | None:
     """What is never greater than an element of a type, by torch's name; None for other types."""
     if dtype.startswith(("float", "bfloat")):
         return -inf
-    known = dtype.startswith(("int", "uint")) and getattr(torch, dtype, None)
-    return float(torch.iinfo(known).min) if known else None
+    kind = dtype.startswith(("int", "uint")) and getattr(torch, dtype, None)
+    return float(torch.iinfo(kind).min) if kind else None
 
 
 def _each(value: Any, axes: int) -> tuple[int, ...]:

@@ -184,7 +184,7 @@ class RecordedCalls:
         value = node.meta["val"] if isinstance(node.meta["val"], torch.Tensor) else None
         shapes = {k: tuple(v.meta["val"].shape) for k, v in tensors_of(named).items()}
         out = () if value is None else tuple(value.shape)
-        held = {name: shape for name, shape in shapes.items() if prod(shape)}
+        sized = {name: shape for name, shape in shapes.items() if prod(shape)}
         call = Call(
             node.name,
             kind,
@@ -194,7 +194,7 @@ class RecordedCalls:
             unary=torch_ops.is_unary(kind, len(reads)),
             macs=count_macs(kind, named, out, shapes),
             window=torch_ops.window(kind, named, shapes),
-            relation=torch_relations.relation(kind, named, out, held, len(reads)),
+            relation=torch_relations.relation(kind, named, out, sized, len(reads)),
             block=block_of(node),
             beyond=torch_ops.beyond(kind, named),
         )

@@ -70,10 +70,10 @@ def _refused(name: str) -> str:
     return f"{name} is not read" + (f": {_INSTEAD[name]}" if name in _INSTEAD else "")
 
 
-def _copy_into(graph: torch.fx.Graph, inner: Any, known: dict[Any, Any], module: Any) -> Any:
+def _copy_into(graph: torch.fx.Graph, inner: Any, copies: dict[Any, Any], module: Any) -> Any:
     """Copy calls into a graph, and note the graphs that they hold; what they return."""
-    returned = graph.graph_copy(inner, known)
-    for old, new in known.items():
+    returned = graph.graph_copy(inner, copies)
+    for old, new in copies.items():
         if old.op == "get_attr":
             new.meta["module"] = getattr(module, old.target)
     return returned

@@ -200,9 +200,9 @@ def _spatial(kind: str, args: Mapping[str, Any], out: Shape, shapes: list[Shape]
         axes = int(kind[-2]) if kind[-2].isdigit() else 0
         if kind.startswith("adaptive_avg"):
             return ("adaptive", axes) if axes < rank == len(out) else ()
-        known = kind.startswith(("conv", "max_pool", "avg_pool")) and rank == len(out) == axes + 2
+        slides = kind.startswith(("conv", "max_pool", "avg_pool")) and rank == len(out) == axes + 2
         pools = not kind.startswith("conv")
-        return ("window",) if known and (pools or len(shapes) > 1) else ()
+        return ("window",) if slides and (pools or len(shapes) > 1) else ()
     if kind in ("pad", "constant_pad_nd") and args.get("mode", "constant") == "constant":
         before = [0] * rank
         for at, amount in enumerate(args["pad"][::2]):

@@ -31,13 +31,13 @@ class SourceModel:
     def evaluate(
         self,
         names: Sequence[str],
-        known: Mapping[str, torch.Tensor],
+        given: Mapping[str, torch.Tensor],
         run: Callable[[str, Any, list[Any], dict[str, Any]], Any] | None = None,
     ) -> dict[str, torch.Tensor]:
         """Run these calls in order and return their values by name.
 
-        `known` gives the values that they read and do not compute; parameters missing there are
-        the module's own. Nothing in `known` is written. `run` makes a call's value in its place,
+        `given` gives the values that they read and do not compute; parameters missing there are
+        the module's own. Nothing in `given` is written. `run` makes a call's value in its place,
         given its name, function and arguments: of what a pad that was folded into it would have
         padded, in a window of which `run` knows the padding. Raises `BadInput` where a value is
         missing.
@@ -45,7 +45,7 @@ class SourceModel:
         results: dict[str, Any] = {}
 
         def value(name: str) -> Any:
-            for place in (results, known, self._traced.parameters):
+            for place in (results, given, self._traced.parameters):
                 if name in place:
                     return place[name]
             call, step = self._calls.get(name), self._traced.steps.get(name)
@@ -109,11 +109,11 @@ class SourceModel:
             raise BadInput(f"the model was traced for the inputs {need}; these differ")
         return {t.name: value for t, value in zip(wanted, tensors)}
 
-    def outputs(self, known: Mapping[str, torch.Tensor]) -> Any:
-        """What the model returns, in its own structure, from the stored tensors in `known`."""
+    def outputs(self, given: Mapping[str, torch.Tensor]) -> Any:
+        """What the model returns, in its own structure, from the stored tensors in `given`."""
         returns = self._traced.returns
         wanted = [leaf.name for leaf in returns if isinstance(leaf, Ref)]
-        values = {**known, **self.evaluate(self._missing(wanted, known), known)}
+        values = {**given, **self.evaluate(self._missing(wanted, given), given)}
 
         def value(name: str) -> Any:
             return values[name] if name in values else self.parameter(name)
@@ -126,8 +126,8 @@ class SourceModel:
         """The module's path of each tensor that it keeps from run to run, by graph name."""
         return self._traced.owners
 
-    def _missing(self, wanted: Iterable[str], known: Mapping[str, Any]) -> list[str]:
-        names = needed(self._calls, wanted, known)
+    def _missing(self, wanted: Iterable[str], given: Mapping[str, Any]) -> list[str]:
+        names = needed(self._calls, wanted, given)
         return [name for name in self._calls if name in names]
 
 
@@ -148,12 +148,12 @@ def calibrate(
     source = SourceModel(module, given[0])
     ranges: dict[str, tuple[float, float]] = {}
     for arguments in given:
-        known = dict(source.input_values(arguments))
-        _widen(ranges, known)
+        stored = dict(source.input_values(arguments))
+        _widen(ranges, stored)
         for op in graph.operators:
-            values = source.evaluate([part.name for part in op.parts], known)
+            values = source.evaluate([part.name for part in op.parts], stored)
             _widen(ranges, values)
-            known.update({name: values[name] for name in op.outputs})
+            stored.update({name: values[name] for name in op.outputs})
     names = dict.fromkeys(part.name for op in graph.operators for part in op.parts)
     return Calibration({name: _facts(source, name) for name in names}, ranges)
 

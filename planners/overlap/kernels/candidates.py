@@ -113,14 +113,14 @@ class Pull:
 
     def _made(self) -> dict[str, Numbers]:
         """The newest pixel of each inner tensor once each output pixel is made; -1: none yet."""
-        made = {self.out.tensor: np.arange(self.out.count)}
+        newest_of = {self.out.tensor: np.arange(self.out.count)}
         for op in reversed(self.ops[:-1]):
             name = op.outputs[0]
             # Behind the last stands what none pulls: none.
             every = ((c, np.append(newest(reach), -1)) for c, reach in self.reach[name].items())
-            pulled = [pulls[made[c]] for c, pulls in every]
-            made[name] = np.maximum.reduce(pulled)
-        return made
+            pulled = [pulls[newest_of[c]] for c, pulls in every]
+            newest_of[name] = np.maximum.reduce(pulled)
+        return newest_of
 
     def need(self, name: str) -> BufferNeed:
         """The ring that holds an inner tensor's pixels from their making to their last read."""

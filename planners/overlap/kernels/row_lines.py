@@ -86,13 +86,13 @@ class RowPull:
 
     def _made(self, done: list[int]) -> dict[str, list[int]]:
         """The rows of each tensor that are made once so many of the last one's are."""
-        made = {self.out.tensor: done}
+        rows_of = {self.out.tensor: done}
         for op in reversed(self.ops[:-1]):
             name = op.outputs[0]
             readers = self.readers[name].items()
-            pulled = [[each.upto[n] for n in made[c]] for c, each in readers]
-            made[name] = [max(each) for each in zip(*pulled, strict=True)]
-        return made
+            pulled = [[each.upto[n] for n in rows_of[c]] for c, each in readers]
+            rows_of[name] = [max(each) for each in zip(*pulled, strict=True)]
+        return rows_of
 
     def need(self, name: str) -> BufferNeed:
         """The ring that holds an inner tensor's rows from their making to their last read."""
@@ -114,10 +114,10 @@ class RowPull:
         """
         readers = dict(self.readers[name])
         of_last = readers.pop(self.out.tensor, None)
-        made = self._made(list(range(self.out.count)))
+        rows_of = self._made(list(range(self.out.count)))
         d = 0
         for c, each in readers.items():
-            pairs = ((r + 1, each.left[n]) for r, n in enumerate(made[c]))
+            pairs = ((r + 1, each.left[n]) for r, n in enumerate(rows_of[c]))
             d = max(d, self._most(name, pairs))
         if of_last is not None:
             begun = in_place(self.graph, self.last, name)

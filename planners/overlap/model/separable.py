@@ -57,8 +57,8 @@ def streams(graph: Graph, op: Operator) -> bool:
     if not detailed(op):
         return is_local(graph, op, tensors[-1])
     words = {part.relation[:2] if part.relation else ("",) for part in op.parts}
-    known = {"same", "channels", "window", "pad"}
-    return all(word[0] in known or word == ("cat", 1) for word in words) and all(
+    local = {"same", "channels", "window", "pad"}
+    return all(word[0] in local or word == ("cat", 1) for word in words) and all(
         len(part.shape) == 4 for part in op.parts
     )
 

@@ -135,15 +135,15 @@ def bounds_row(name: str, pipeline: str, draws: int, seed: int = 0) -> Row:
     }
 
 
-def _times(made: Plan) -> Times:
-    layers = streamed_of(made).layers
+def _times(plan: Plan) -> Times:
+    layers = streamed_of(plan).layers
     return np.array([[getattr(layer, key) for key in COLUMNS[1:]] for layer in layers])
 
 
-def _planned_with(graph: Graph, made: Plan, samples: Times) -> Plan:
+def _planned_with(graph: Graph, bounded: Plan, samples: Times) -> Plan:
     """The same rings, planned with a table of these samples."""
-    options: dict[str, Any] = {"pipeline": streamed_of(made).pipeline.split("-")[0]}
-    options["ring"] = max(streamed_of(made).rings.values())
+    options: dict[str, Any] = {"pipeline": streamed_of(bounded).pipeline.split("-")[0]}
+    options["ring"] = max(streamed_of(bounded).rings.values())
     with TemporaryDirectory() as folder:
         path = Path(folder) / "samples.csv"
         with path.open("w", newline="") as file:
@@ -151,11 +151,11 @@ def _planned_with(graph: Graph, made: Plan, samples: Times) -> Plan:
             writer.writerow(COLUMNS)
             for i, op in enumerate(graph.operators):
                 writer.writerows([op.name, *times] for times in samples[:, i].tolist())
-        return plan(graph, made.machine, BOARD_BYTES, options | {"times": str(path)})
+        return plan(graph, bounded.machine, BOARD_BYTES, options | {"times": str(path)})
 
 
-def _banded(made: Plan, draw: Callable[[int], Times], draws: int) -> Row:
-    streamed = streamed_of(made)
+def _banded(plan: Plan, draw: Callable[[int], Times], draws: int) -> Row:
+    streamed = streamed_of(plan)
     assert streamed.bound_s is not None
     samples: list[float] = []
     while len(samples) < draws:

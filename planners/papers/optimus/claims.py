@@ -100,8 +100,8 @@ def _traffic(fuser: str, programs: Sequence[Row], printed: Sequence[Row]) -> Ite
         (printed, f"{name}, kept", "all by equations", KEPT),
         (programs, name, "programs, one cost model for all", FAIR),
     ):
-        found = savings([row for row in rows if row["network"] != paper.NASNET], column)
-        if shares := found.values():
+        saved = savings([row for row in rows if row["network"] != paper.NASNET], column)
+        if shares := saved.values():
             yield paper.SAVED[fuser].beside(shares, how, why)
 
 

@@ -86,12 +86,12 @@ def _accelerator_cases(accelerator: str, network: str) -> dict[str, PartitionCas
     """Programs; programs of groups beside the accelerator's own layers; these by the equations."""
     pool, tile = POOLS_BYTES[accelerator], CHANNELS[accelerator]
     program = PartitionCase(network, budget_bytes=pool, channel_tile=tile)
-    own = program._replace(accelerator=accelerator)
-    printed = own._replace(accounting="printed")
+    layers = program._replace(accelerator=accelerator)
+    printed = layers._replace(accounting="printed")
     if accelerator == "shidiannao":
         maps = SHIDIANNAO_BYTES["inputs"] + SHIDIANNAO_BYTES["outputs"]
         printed = printed._replace(budget_bytes=maps, weights_bytes=SHIDIANNAO_BYTES["weights"])
-    return {"program": program, "own layers": own, "printed": printed}
+    return {"program": program, "own layers": layers, "printed": printed}
 
 
 def search_rows(bench: Bench, networks: Sequence[str]) -> list[Row]:

@@ -91,8 +91,8 @@ def rectified_to_six(call: KernelCall) -> Made:
 
 def clamped(values: NDArray[Any], activation: int, as_: QuantisedAs) -> NDArray[Any]:
     """Values of this kind after a fused activation that is a clamp."""
-    made: NDArray[Any] = np.clip(values, *bounds_of(activation, as_)).astype(values.dtype)
-    return made
+    inside: NDArray[Any] = np.clip(values, *bounds_of(activation, as_)).astype(values.dtype)
+    return inside
 
 
 def bounds_of(activation: int, as_: QuantisedAs) -> tuple[Any, Any]:
@@ -131,9 +131,9 @@ def table(
         inside = scaled(np.clip(x, -radius, radius), factor, shift)
         whole = fixed_point.logistic if name == "logistic" else fixed_point.tanh
         bits = 8 if name == "logistic" else 7
-        made = divided(whole(inside, 4), 31 - bits) - (128 if bits == 8 else 0)
-        made = np.where(x <= -radius, -128, np.where(x >= radius, 127, made))
-        return [np.clip(made, -128, 127).astype(np.int8)]
+        codes = divided(whole(inside, 4), 31 - bits) - (128 if bits == 8 else 0)
+        codes = np.where(x <= -radius, -128, np.where(x >= radius, 127, codes))
+        return [np.clip(codes, -128, 127).astype(np.int8)]
 
     return run
 
@@ -174,12 +174,12 @@ def curve(name: str, x: NDArray[Any], factor: int, left: int) -> NDArray[np.int1
     value = (low << bits) + (size & ((1 << bits) - 1)) * (high - low)
     if bits == 9:
         value = np.where(place >= 255, 0x7FFF << 10, value)
-        made = np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
+        line = np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
     else:
         value = np.where(place >= 255, 0xFFFF << 8, value)
-        made = np.where(data >= 0, value - (1 << 23) + (1 << 7), -value + (1 << 23) + (1 << 7) - 1)
-        made = made >> 8
-    return made.astype(np.int16)
+        line = np.where(data >= 0, value - (1 << 23) + (1 << 7), -value + (1 << 23) + (1 << 7) - 1)
+        line = line >> 8
+    return line.astype(np.int16)
 
 
 def swish(call: KernelCall) -> Made:
@@ -201,8 +201,8 @@ def swish(call: KernelCall) -> Made:
     gate = _saturated(gate << 1) if exponent > 0 else divided(gate, -exponent)
     gate = (gate + (1 << 15)) >> 1
     both = gate * on_output
-    made = divided(np.sign(both) * (np.abs(both) >> 15), -shift)
-    return [call.out.clamped(made)]
+    codes = divided(np.sign(both) * (np.abs(both) >> 15), -shift)
+    return [call.out.clamped(codes)]
 
 
 def _short(real: float) -> tuple[int, int]:
@@ -218,8 +218,8 @@ def _saturated(x: Integers) -> Integers:
 def _high_short(x: Integers, factor: int) -> Integers:
     both = x * factor
     nudged = both + np.where(both >= 0, 1 << 14, 1 - (1 << 14))
-    made: Integers = np.sign(nudged) * (np.abs(nudged) >> 15)
-    return made
+    high: Integers = np.sign(nudged) * (np.abs(nudged) >> 15)
+    return high
 
 
 REQUANTISED = frozenset(
@@ -273,11 +273,11 @@ def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
 def exponential(x: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rounded once, as C libraries give it."""
     with np.errstate(over="ignore", under="ignore"):
-        made: NDArray[np.float32] = np.exp(x.astype(np.float64)).astype(np.float32)
-    return made
+        power: NDArray[np.float32] = np.exp(x.astype(np.float64)).astype(np.float32)
+    return power
 
 
 def hyperbolic(x: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rounded once; C libraries are off by one unit in the last place here and there."""
-    made: NDArray[np.float32] = np.tanh(x.astype(np.float64)).astype(np.float32)
-    return made
+    bent: NDArray[np.float32] = np.tanh(x.astype(np.float64)).astype(np.float32)
+    return bent

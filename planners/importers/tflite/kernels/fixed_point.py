@@ -58,8 +58,8 @@ def divided(x: Integers, exponent: Integers | int) -> Integers:
     """x / 2^exponent to the nearest, halves away from zero."""
     mask = (np.int64(1) << np.asarray(exponent, np.int64)) - 1
     more = (x & mask) > (mask >> 1) + (x < 0)
-    made: Integers = (x >> np.asarray(exponent, np.int64)) + more
-    return made
+    part: Integers = (x >> np.asarray(exponent, np.int64)) + more
+    return part
 
 
 def scaled(x: Integers, factor: Integers | int, shift: Integers | int) -> Integers:
@@ -75,16 +75,16 @@ def scaled_wide(x: Integers, factor: Integers | int, shift: Integers | int) -> I
     """The same of sums of 64 bits, as the runtime has them for int16: by 15 bits, rounded once."""
     factor, shift = np.asarray(factor, np.int64), np.asarray(shift, np.int64)
     short = np.where(factor < 0x7FFF0000, (factor + (1 << 15)) >> 16, 0x7FFF)
-    made: Integers = (x * short + (np.int64(1) << (14 - shift))) >> (15 - shift)
-    return made
+    wide: Integers = (x * short + (np.int64(1) << (14 - shift))) >> (15 - shift)
+    return wide
 
 
 def by_power(x: Integers, exponent: int) -> Integers:
     """x · 2^exponent, saturated or rounded."""
     if exponent <= 0:
         return divided(x, -exponent)
-    made: Integers = np.clip(x << exponent, LOWEST, HIGHEST)
-    return made
+    times: Integers = np.clip(x << exponent, LOWEST, HIGHEST)
+    return times
 
 
 def exponential(a: Integers, whole_bits: int) -> Integers:

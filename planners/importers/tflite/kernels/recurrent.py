@@ -57,10 +57,10 @@ class _Real:
         return hyperbolic(cell) * out, cell
 
     def _gate(self, which: int, x: Any, hidden: Any) -> NDArray[np.float32]:
-        own = _products(x, self.call.array(1 + which))
+        total = _products(x, self.call.array(1 + which))
         bias = self.call.maybe(12 + which)
-        own = own if bias is None else own + bias
-        return own + _products(hidden, self.call.array(5 + which))
+        total = total if bias is None else total + bias
+        return total + _products(hidden, self.call.array(5 + which))
 
 
 def _products(x: NDArray[np.float32], weight: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -99,8 +99,8 @@ class _Whole:
         return self.hidden.clamped(products), cell.astype(np.int16)
 
     def _gate(self, which: int, x: Any, hidden: Any) -> Integers:
-        own = self._sums(x, self.data, 1 + which, self.call.maybe(12 + which))
-        return _short(own + self._sums(hidden, self.hidden, 5 + which, None))
+        total = self._sums(x, self.data, 1 + which, self.call.maybe(12 + which))
+        return _short(total + self._sums(hidden, self.hidden, 5 + which, None))
 
     def _sums(self, x: Any, of: QuantisedAs, place: int, bias: Any) -> Integers:
         weight = self.call.array(place)

@@ -198,8 +198,8 @@ def softmax_by_tables(x: Integers, scale: float) -> NDArray[np.int16]:
     part = ((total << (zeros - 1)) + (1 << 13)) >> 14
     one_over = _looked_up(_reciprocal(), np.clip(part - (1 << 15) - (1 << 16), LEAST, MOST))
     right = 31 - zeros
-    made = (powers * one_over + (np.int64(1) << (right - 1))) >> right
-    shares: NDArray[np.int16] = np.clip(made, 0, MOST).astype(np.int16)
+    codes = (powers * one_over + (np.int64(1) << (right - 1))) >> right
+    shares: NDArray[np.int16] = np.clip(codes, 0, MOST).astype(np.int16)
     return shares
 
 
@@ -211,8 +211,8 @@ def _exponential() -> Integers:
 @cache
 def _reciprocal() -> Integers:
     def over_one_more(x: Real) -> Real:
-        made: Real = np.float32(1) / (np.float32(1) + x)
-        return made
+        part: Real = np.float32(1) / (np.float32(1) + x)
+        return part
 
     return _table(over_one_more, 0.0, 1.0)
 
@@ -226,16 +226,16 @@ def _table(function: Callable[[Real], Real], first: float, last: float) -> Integ
     between = _rounded((value[1:] + _rounded(value[:-1])) / np.float32(2))
     bias = _rounded((between - _rounded(middle)) / np.float32(2))
     places = np.append(_rounded(value[:-1]) - bias, _rounded(value[-1:]))
-    made: Integers = np.clip(places, LEAST, MOST).astype(np.int64)
-    return made
+    codes: Integers = np.clip(places, LEAST, MOST).astype(np.int64)
+    return codes
 
 
 def _rounded(x: Real) -> Real:
-    made: Real = np.trunc(x + np.copysign(np.float32(0.5), x)).astype(np.float32)
-    return made
+    whole: Real = np.trunc(x + np.copysign(np.float32(0.5), x)).astype(np.float32)
+    return whole
 
 
 def _looked_up(table: Integers, x: Integers) -> Integers:
     at, rest = 256 + (x >> 7), x & 0x7F
-    made: Integers = table[at] + (((table[at + 1] - table[at]) * rest + 64) >> 7)
-    return made
+    value: Integers = table[at] + (((table[at + 1] - table[at]) * rest + 64) >> 7)
+    return value

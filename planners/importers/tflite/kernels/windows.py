@@ -143,15 +143,15 @@ def transposed(call: KernelCall) -> list[NDArray[Any]]:
 def _scattered(call: KernelCall, axis: int) -> list[tuple[int, slice, slice]]:
     """For each tap along rows or columns: where data are read, and where they are added up."""
     taps, n = call.array(1).shape[1 + axis], call.array(0).shape[1 + axis]
-    made = call.out.shape[1 + axis]
+    size = call.out.shape[1 + axis]
     step = int(call.get(f"Stride{'HW'[axis]}", 1)) or 1
     before = 0
     if call.get("Padding", 0) == tflite.Padding.SAME:
-        before = max(0, (-(-made // step) - 1) * step + taps - made) // 2
+        before = max(0, (-(-size // step) - 1) * step + taps - size) // 2
     spans = []
     for tap in range(taps):
         first = max(0, -((tap - before) // step))
-        last = min(n - 1, (made - 1 + before - tap) // step)
+        last = min(n - 1, (size - 1 + before - tap) // step)
         if first <= last:
             at = first * step - before + tap
             stop = at + (last - first) * step + 1
