@@ -175,6 +175,7 @@ def _unknown(given: Mapping[str, str]) -> list[str]:
 
     asked = {name: text for name, text in given.items() if not known(name)}
     near = {*KNOWN, *options, *(f"{p}.{o}" for p in sp.planners() for o in type_of(p).own())}
+    near = {name for name in near if known(name)}
     return [UNKNOWN.format(_short(name), asked[name]) + nearest(name, near) for name in asked]
 
 

@@ -47,6 +47,13 @@ def read(query: str) -> tuple[dict[str, object], dict[str, object], list[str]]:
     return from_query(dict(parse_qsl(query.lstrip("?"), keep_blank_values=True)))
 
 
+def test_no_name_is_offered_in_its_own_place() -> None:
+    """Links of the first version do not name a planner's options as today's do."""
+    _, _, wrong = read("?v=1&model=squeezenet1_1&cosma.schedule=mpmf")
+    assert len(wrong) == 1
+    assert "cosma.schedule" not in wrong[0].partition("known here")[2]
+
+
 def test_a_link_says_all_of_the_problem_and_the_look() -> None:
     problem = ProblemFields(model="resnet18", budget="256 KiB", weights="counted", time_limit=7)
     look = Look(step=12, selection="tensor:relu_", unit="hex", serial=True, colour="MACs")
