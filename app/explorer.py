@@ -173,7 +173,7 @@ class Explorer(pn.viewable.Viewer):
     def _show_cards(self) -> None:
         work = self.session.work
         if work.shown and not work.preview:
-            budgets = self.session.planning.known.of(work.shown_for)
+            budgets = self.session.planning.known.budgets_of(work.shown_for)
             self.cards.object = cards_html(work.shown, self.session.stale, budgets)
 
     def _tell_groups(self) -> None:

@@ -29,7 +29,7 @@ MOST_ABREAST = 3000
 def contradictions(name: str, operators: int, seconds: float) -> tuple[int, list[str]]:
     """How many groups of a network were looked at, and a line for each that contradicts."""
     graph, end, count = sp.load(name), perf_counter() + seconds, 0
-    model = group_model(graph, load_machine("npu_ideal"), FusionOptions.of({}).values())
+    model = group_model(graph, load_machine("npu_ideal"), FusionOptions.from_values({}).values())
     found, seen, wrong = Candidates(model, graph, model.traits), set[object](), list[str]()
     layer = dict(found._singles())
     for _ in range(1, operators):

@@ -79,7 +79,7 @@ class MapRows:
         where = int(self._columns.span_start[box]), int(self._columns.span_stop[box])
         return self._row(int(self._of[box]), where)
 
-    def of(self, names: Container[str]) -> list[int]:
+    def of_tensors(self, names: Container[str]) -> list[int]:
         """The rectangles of some tensors."""
         those = np.array([name in names for name in self._columns.tensors], dtype=np.bool_)
         found: list[int] = np.flatnonzero(those[self._columns.tensor][self._of]).tolist()

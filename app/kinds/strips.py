@@ -51,7 +51,7 @@ class Strips:
         """The row of a rectangle."""
         return self._rows[box]
 
-    def of(self, names: Container[str]) -> list[int]:
+    def of_tensors(self, names: Container[str]) -> list[int]:
         """The rectangles of some tensors."""
         return [k for k, row in enumerate(self._rows) if row["tensor"] in names]
 

@@ -40,7 +40,7 @@ class Pieces(Protocol):
     def count(self, start: float, stop: float) -> int: ...
     def rows(self, start: float, stop: float) -> list[Row]: ...
     def row(self, box: int) -> Row: ...
-    def of(self, names: Container[str]) -> list[int]: ...
+    def of_tensors(self, names: Container[str]) -> list[int]: ...
     def placed(self, row: Row) -> Row: ...
 
 
@@ -83,9 +83,9 @@ class RowsInSight:
         here = self.pieces.count(sight.left, sight.right)
         return len(self.pieces.bundles) if self._how == "bundles" else here
 
-    def of(self, names: Container[str]) -> list[Row]:
+    def of_tensors(self, names: Container[str]) -> list[Row]:
         """The pieces of some tensors, drawn or not."""
-        return [self.pieces.row(box) for box in self.pieces.of(names)[: self.most]]
+        return [self.pieces.row(box) for box in self.pieces.of_tensors(names)[: self.most]]
 
     def _holds(self, sight: Sight) -> bool:
         drawn = self._drawn

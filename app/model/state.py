@@ -62,7 +62,7 @@ class ProblemFields(param.Parameterized):
     time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
 
     @classmethod
-    def of(cls, **asked: Any) -> ProblemFields:
+    def with_values(cls, **asked: Any) -> ProblemFields:
         """A problem by its fields and its planner's options, each by its name."""
         return cls(**cls().fields_of(asked))
 

@@ -48,7 +48,7 @@ class KnownBudgets:
     def __init__(self) -> None:
         self._known: dict[str, Budgets] = {}
 
-    def of(self, fields: Mapping[str, Any]) -> Budgets:
+    def budgets_of(self, fields: Mapping[str, Any]) -> Budgets:
         """The budgets of a problem's graph, if known."""
         return self._known.get(self._key(fields), {})
 
@@ -202,7 +202,7 @@ class Planning(SessionPart):
         self._plan.cancel()
         models.problem.param.update(**models.work.shown_for)
         self._acts.over()
-        known = self.known.of(models.work.shown_for)
+        known = self.known.budgets_of(models.work.shown_for)
         models.work.param.update(budgets=known, infeasible={}, notice="", refused=[])
 
     def poll(self) -> None:

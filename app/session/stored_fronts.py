@@ -72,7 +72,7 @@ def _problem(model: str, planner: str, stored: Mapping[str, Any]) -> dict[str, A
     """The problem that the points of one planner answer."""
     name, options = variant(planner)
     fields = {"model": model, "machine": stored["machine"], "weights": stored["weights"]}
-    made = ProblemFields.of(planner=name, **fields, **options)
+    made = ProblemFields.with_values(planner=name, **fields, **options)
     request = Models(made).request()
     del request["budget"]
     return {**request, "time_limit": LIMIT_S}

@@ -164,7 +164,7 @@ def asked_of(
     if name not in VARIANTS:
         return None
     planner, chosen = VARIANTS[name]
-    other = ProblemFields.of(planner=planner, **chosen)
+    other = ProblemFields.with_values(planner=planner, **chosen)
     return {**request, "planner": planner, "options": options(other)}
 
 

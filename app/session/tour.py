@@ -37,7 +37,7 @@ class Before:
     planning: bool
 
     @classmethod
-    def of(cls, models: Models) -> Before:
+    def now(cls, models: Models) -> Before:
         look, work = models.look.param.values(), models.work
         del look["name"]
         kept = {name: getattr(work, name) for name in KEPT}
@@ -85,7 +85,7 @@ class Tour(SessionPart, param.Parameterized):
         """Keep what is on the page and go to the first stop; nothing where it runs already."""
         if self.running or self.models.work.shown is None:
             return
-        self._before = Before.of(self.models)
+        self._before = Before.now(self.models)
         self._acts.abandon()
         self._acts.cancel_sweep()
         self.models.look.param.update(playing=False, selection="")

@@ -117,7 +117,7 @@ class Layers:
         self._sources: set[ColumnDataSource] = set()
 
     @classmethod
-    def of(cls, plot: figure) -> Self:
+    def on_figure(cls, plot: figure) -> Self:
         """The layers of a figure."""
         if "_layers" not in plot.__dict__:
             plot._layers = cls(plot)
@@ -220,7 +220,7 @@ def put(
     """
     look = {**dict(zip(KINDS[kind]._args, where, strict=False)), **style}
     layer = GlyphLayer(kind, source, beside or source, only, look)
-    Layers.of(plot).add(layer)
+    Layers.on_figure(plot).add(layer)
     return layer
 
 
@@ -228,13 +228,13 @@ def tell(plot: figure, layers: Iterable[GlyphLayer], tooltips: str, **how: Any) 
     """Add a tooltip to these layers."""
     tool = HoverTool(renderers=[], tooltips=tooltips, **how)
     plot.add_tools(tool)
-    Layers.of(plot).show_to(tool, layers)
+    Layers.on_figure(plot).show_to(tool, layers)
 
 
 def tappable(plot: figure, layers: Iterable[GlyphLayer], *, there: bool = False) -> None:
     """Let a tap select what is drawn in these layers; `there`: the browser acts on it by itself."""
     tool, tapped = TapTool(renderers=[]), list(layers)
     plot.add_tools(tool)
-    Layers.of(plot).show_to(tool, tapped)
+    Layers.on_figure(plot).show_to(tool, tapped)
     for layer in tapped if there else ():
         layer.source.selected.syncable = False

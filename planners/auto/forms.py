@@ -146,7 +146,7 @@ def _possible(form: Form) -> bool:
     if options is None:
         return True
     try:
-        options.of(form.options)
+        options.from_values(form.options)
     except BadInput:
         return False
     return True

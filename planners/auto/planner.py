@@ -96,7 +96,7 @@ def plan(
     `details.tried` has each form. Raises `BudgetTooSmall` with the least need where nothing fits,
     `Cancelled` where it is stopped before there is a plan, and `BadInput`.
     """
-    chosen = AutoOptions.of(options)
+    chosen = AutoOptions.from_values(options)
     if machine.slower:
         names = " and ".join(level.name for level in machine.banks)
         raise BadInput(f"auto compares plans in one memory, not in {names}: use planner='cosma'")

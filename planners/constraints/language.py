@@ -161,7 +161,7 @@ class _ProgramFacts:
             case "before", (a, b):
                 return self.last[a] < self.first[b]
             case _, (a, b):
-                return (self.group.of(a) == self.group.of(b)) == (wish.kind == "fuse")
+                return (self.group.root(a) == self.group.root(b)) == (wish.kind == "fuse")
         raise AssertionError(f"{wish} names a tensor or two operators")
 
     def _kept(self, tensor: str) -> bool:
@@ -175,9 +175,9 @@ class _ProgramFacts:
     def _on_chip_in_use_only(self, tensor: str) -> bool:
         """In each step that holds some of it, its group reads or writes it."""
         users = {*self.graph.consumers[tensor], self.graph.producer.get(tensor, -1)} - {-1}
-        groups = {self.group.of(self.graph.operators[i].name) for i in users}
+        groups = {self.group.root(self.graph.operators[i].name) for i in users}
         return all(
-            self.group.of(step) in groups
+            self.group.root(step) in groups
             for stay in self.stays.get(tensor, [])
             for step in range(stay.start_step, stay.stop_step)
         )
@@ -189,7 +189,7 @@ class _Groups:
     def __init__(self, steps: int) -> None:
         self._up: dict[str | int, str | int] = {step: step for step in range(steps)}
 
-    def of(self, item: str | int) -> str | int:
+    def root(self, item: str | int) -> str | int:
         """What stands for an item's group."""
         root = item
         while self._up[root] != root:
@@ -200,4 +200,4 @@ class _Groups:
 
     def join(self, operator: str, step: int) -> None:
         self._up.setdefault(operator, step)
-        self._up[self.of(operator)] = self.of(step)
+        self._up[self.root(operator)] = self.root(step)

@@ -13,7 +13,7 @@ from these types, for third-party planners too: an option is declared once.
 ...     def rules(self) -> Iterator[Rule]:
 ...         if self.greedy:
 ...             yield Rule("tile", "the first that fits has no tiles")
->>> MyOptions.of({"tile": 8}).unusual()
+>>> MyOptions.from_values({"tile": 8}).unusual()
 {'tile': 8}
 >>> MyOptions.spec("tile").flag
 '--tile'
@@ -337,7 +337,7 @@ class Options:
         return {name: spec for name, spec in _specs(cls).items() if not spec.shared}
 
     @classmethod
-    def of(cls: type[O], given: Mapping[str, Any] | Options) -> O:
+    def from_values(cls: type[O], given: Mapping[str, Any] | Options) -> O:
         """Options with defaults for those not given. Raises `BadInput` that says what to do."""
         if isinstance(given, cls):
             return given

@@ -33,7 +33,7 @@ class Problem(Generic[Chosen]):
     clock: Clock
 
     @classmethod
-    def of(
+    def start(
         cls,
         graph: Graph,
         machine: Machine,

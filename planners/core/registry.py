@@ -70,7 +70,7 @@ class PlannerInfo:
         if not self.options_target:
             short = {"parameters": True} if weights == COUNTED else {}  # what any planner knows
             rest = {name: value for name, value in options.items() if name != "weights"}
-            taken = self.options.of(options) if self.options else {**rest, **short}
+            taken = self.options.from_values(options) if self.options else {**rest, **short}
         made = self.function()(graph, machine, budget_bytes, taken, progress)
         told = self.cannot(weights)
         return replace(made, notes=(*made.notes, told)) if told else made

@@ -147,10 +147,10 @@ def plan(
     `WishesConflict` with the wishes that are in the way, and `BadInput` for options that do not
     exist or do not go together.
     """
-    chosen = CosmaOptions.of(options)
+    chosen = CosmaOptions.from_values(options)
     wishes = parse(chosen.wishes, graph)
     chosen = replace(chosen, wishes=tuple(map(str, wishes)))
-    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
+    request = Problem.start(graph, machine, budget_bytes, chosen, progress)
     if machine.slower:
         from planners.cosma.banks import plan_in_banks
 

@@ -44,7 +44,7 @@ class Live:
     """
 
     def __init__(self, graph: Graph, machine: Machine, options: Mapping[str, Any]) -> None:
-        self.graph, self.chosen = graph, FusionOptions.of(options)
+        self.graph, self.chosen = graph, FusionOptions.from_values(options)
         self.model = GroupModel(graph, machine, self.chosen.values())
         self.reach_bytes = 0
         self._table: SizeTable | None = None

@@ -139,10 +139,10 @@ def plan(
     `WishesConflict` with the wishes that are in the way, and `BadInput` for options that do not
     exist and for programs of too many instructions.
     """
-    chosen = FusionOptions.of(options)
+    chosen = FusionOptions.from_values(options)
     wishes = parse(chosen.wishes, graph)
     chosen = replace(chosen, wishes=tuple(map(str, wishes)))
-    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
+    request = Problem.start(graph, machine, budget_bytes, chosen, progress)
     request.clock.report("operators alone")
     model = group_model(graph, machine, chosen.values())
     if chosen.objective == "latency":

@@ -170,14 +170,14 @@ def plan(
     problem, `WishesConflict` for wishes that contradict each other, and `NoPlanFound` where none
     was found that keeps to them, or, without `others`, in the time.
     """
-    chosen = JoinedOptions.of(options)
+    chosen = JoinedOptions.from_values(options)
     wishes = parse(chosen.wishes, graph)
     chosen = replace(chosen, wishes=tuple(map(str, wishes)))
     require_known(wishes, KNOWN, JOINED)
     require_consistent(wishes, graph, budget_bytes)
     graph.assert_whole_bytes(JOINED)
     weights = instead_of(chosen.weights, HONOURED)
-    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
+    request = Problem.start(graph, machine, budget_bytes, chosen, progress)
     clock = request.clock
     aim = Objective(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
     others = chosen.others and not wishes

@@ -111,9 +111,9 @@ def plan(
     `BudgetTooSmall` with the least RAM found and the block that binds, `NoPlanFound` where no less
     is not proven, `BadInput` for options that do not exist.
     """
-    chosen = OverlapOptions.of(refused(options, graph, "overlap"))
+    chosen = OverlapOptions.from_values(refused(options, graph, "overlap"))
     graph.assert_whole_bytes("overlap")
-    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
+    request = Problem.start(graph, machine, budget_bytes, chosen, progress)
     clock = request.clock
     if chosen.objective == "latency":
         offers = _quick(request)

@@ -94,8 +94,8 @@ def plan(
     the largest layer, `BadInput` for options that do not exist.
     """
     graph = with_rows_read(graph, ahead=True)
-    chosen = StreamingOptions.of(refused(options, graph, "streaming"))
-    request = Problem.of(graph, machine, budget_bytes, chosen, progress)
+    chosen = StreamingOptions.from_values(refused(options, graph, "streaming"))
+    request = Problem.start(graph, machine, budget_bytes, chosen, progress)
     times = times_of(graph, machine, chosen.times)
     return _finished(request, times, choose(request, times))
 

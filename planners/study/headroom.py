@@ -119,7 +119,7 @@ def overlapped(
     Within the limit its objective decides, `macs` (least repeated work) unless it is given.
     Without `repeat` nothing may be computed twice. `known` keeps fronts for others to use.
     """
-    chosen = OverlapOptions.of({**options, "time_limit": time_limit})
+    chosen = OverlapOptions.from_values({**options, "time_limit": time_limit})
     fronts = {} if known is None else known
 
     def need(graph: Graph, limit_bytes: int) -> tuple[int, int]:

@@ -93,7 +93,9 @@ def test_an_option_comes_back_from_address_plan_and_file(
     planner: str, name: str, value: Any, tmp_path: Path
 ) -> None:
     chosen = {**WITH.get(f"{planner}.{name}", {}), name: value}
-    asked = ProblemFields.of(planner=planner, model="squeezenet1_1", budget="4 MiB", **chosen)
+    asked = ProblemFields.with_values(
+        planner=planner, model="squeezenet1_1", budget="4 MiB", **chosen
+    )
     page = opened(to_query(asked, Look()))
     assert page.values_by_name() == asked.values_by_name()
     assert name not in why_not(page)
@@ -161,7 +163,7 @@ def test_a_link_never_makes_the_server_read_a_file() -> None:
 
 
 def test_flipping_planners_keeps_what_each_was_told() -> None:
-    problem = ProblemFields.of(planner="overlap", objective="ram")
+    problem = ProblemFields.with_values(planner="overlap", objective="ram")
     problem.take(planner="cosma", objective="peak")
     assert (problem.option("objective"), options(problem)["objective"]) == ("peak", "peak")
     problem.planner = "overlap"

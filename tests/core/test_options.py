@@ -68,7 +68,7 @@ def test_what_cannot_be_is_refused_by_name(options: type[Options], spec: Spec) -
         wrong += [spec.least - 1, math.inf, True]
     for value in wrong:
         with pytest.raises(BadInput, match=spec.name):
-            options.of({spec.name: value})
+            options.from_values({spec.name: value})
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))
@@ -83,10 +83,10 @@ def test_what_others_rule_out_is_refused_with_the_reason(name: str) -> None:
         if broken:
             refused += 1
             with pytest.raises(BadInput) as error:
-                options.of(given)
+                options.from_values(given)
             assert any(rule.reason in str(error.value) for rule in broken)
         else:
-            assert options.of(given) == made
+            assert options.from_values(given) == made
             assert made.unusual() == given
     assert refused or name in ("auto", "joined")
 
@@ -95,7 +95,7 @@ def test_an_unknown_option_names_those_there_are() -> None:
     with pytest.raises(
         BadInput, match="fusion has no option 'schedule'; it has objective, baseline"
     ):
-        TYPES["fusion"].of({"schedule": "joint"})
+        TYPES["fusion"].from_values({"schedule": "joint"})
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))

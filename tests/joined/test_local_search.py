@@ -23,7 +23,9 @@ from tests.joined.networks import graph_of
 def begun(budget: int, weights: str = "counted", limit_s: float = 400.0) -> tuple[Judge, Judged]:
     """The first joined program of a network, and what judges those near it."""
     graph, machine = graph_of(side=16), load_machine("npu_small")
-    chosen = JoinedOptions.of({"objective": "latency", "weights": weights, "others": False})
+    chosen = JoinedOptions.from_values(
+        {"objective": "latency", "weights": weights, "others": False}
+    )
     aim = Objective("latency", ProblemFloors(graph, machine, weights), budget)
     builder = JoinedBuilder(
         graph,

@@ -33,8 +33,8 @@ def plan_of(graph: sp.Graph, run: RunCandidate) -> sp.Plan:
     assert packed is not None
     way = ChainWay(0, len(graph.operators), (run,), packed, run.extra_macs)
     layout = turned(graph, [way], way.size_bytes)
-    chosen = OverlapOptions.of({"objective": "ram", "parameters": False})
-    request = Problem.of(graph, sp.load_machine("npu_small"), way.size_bytes, chosen)
+    chosen = OverlapOptions.from_values({"objective": "ram", "parameters": False})
+    request = Problem.start(graph, sp.load_machine("npu_small"), way.size_bytes, chosen)
     points = [of_point(graph, FrontPoint(way.size_bytes, 0, (way,)))]
     return finished(request, layout, packed.bound_bytes, points)
 

@@ -214,7 +214,7 @@ def test_every_form_runs_padded(form: str, tmp_path: Path) -> None:
     assert layout.pitches
     assert {run.form for run in layout.runs} == {"alone", form}
     offer = LayoutOffer(layout.pool_bytes, 0, 0, (graph.operators[0].name,), lambda: layout)
-    chosen = OverlapOptions.of({"segment": "min"})
+    chosen = OverlapOptions.from_values({"segment": "min"})
     machine = sp.load_machine("stm32f411")
     request = Problem(graph, machine, layout.pool_bytes, chosen, clock)
     sp.check(finished(request, layout, 0, [offer]))

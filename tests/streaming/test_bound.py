@@ -19,11 +19,13 @@ from tests.streaming.nets import chain, random_layers
 def test_draws_are_within_the_bound(pipeline: str) -> None:
     random = Random(5)
     joint = pipeline == "joint"
-    options = StreamingOptions.of({"pipeline": "exact" if joint else pipeline, "joint": joint})
+    options = StreamingOptions.from_values(
+        {"pipeline": "exact" if joint else pipeline, "joint": joint}
+    )
     machine, closest = load_machine("jetson_xavier_980pro"), 0.0
     for _ in range(10):
         graph, times = chain(random_layers(random, most=7), random)
-        choice = choose(Problem.of(graph, machine, 10_000, options), times)
+        choice = choose(Problem.start(graph, machine, 10_000, options), times)
         bound = guaranteed_bound(graph, times, choice, spread=0.5)
         assert bound is not None
         assert bound >= choice.delay_s
@@ -38,7 +40,7 @@ def test_draws_are_within_the_bound(pipeline: str) -> None:
 def test_without_samples_or_spread_nothing_bounds_the_times() -> None:
     graph, times = chain(random_layers(Random(6)), Random(6))
     machine = load_machine("jetson_xavier_980pro")
-    choice = choose(Problem.of(graph, machine, 10_000, StreamingOptions.of({})), times)
+    choice = choose(Problem.start(graph, machine, 10_000, StreamingOptions.from_values({})), times)
     assert guaranteed_bound(graph, times, choice) is None
     found = band(graph, times, choice, 50)
     assert found.least_s == pytest.approx(found.largest_s) == pytest.approx(choice.delay_s)

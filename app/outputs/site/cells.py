@@ -86,13 +86,14 @@ def cells_of(asked: SiteAsked) -> list[SiteCell]:
     counted = asked_weights(asked.options) == COUNTED
     cells = []
     for graph in asked.graphs:
-        network = networks.of(graph.name)
+        network = networks.unique(graph.name)
         sizes = resolve_budgets(graph, labels, parameters=counted)
         for planner in asked.planners:
             for label, size in zip(asked.budgets, sizes, strict=True):
+                name = ids.unique(f"{network}-{planner}-{label}")
                 cells.append(
                     SiteCell(
-                        ids.of(f"{network}-{planner}-{label}"), network, graph, planner, str(label),
+                        name, network, graph, planner, str(label),
                         size, asked.machine, asked.time_limit, asked.options,
                     )
                 )  # fmt: skip
@@ -105,7 +106,7 @@ class Ids:
     def __init__(self, most: int, taken: Iterable[str] = ()) -> None:
         self._most, self._taken = most, set(taken)
 
-    def of(self, text: str) -> str:
+    def unique(self, text: str) -> str:
         """A name like the text."""
         word = re.sub(r"[^a-z0-9_]+", "-", text.lower())[: self._most].strip("-") or "x"
         name, number = word, 2

@@ -55,7 +55,7 @@ def _views(
     for metric in METRICS:
         view = views[metric] = Pareto(theme, _nothing, large=True)
         view.show(points, shown, ("memory", metric), NOT_HERE)
-        Layers.of(view.figure).settle()
+        Layers.on_figure(view.figure).settle()
     return views
 
 

@@ -52,7 +52,7 @@ class Figures:
         self.pareto = Pareto(theme, _nothing)
         charts = (self.dag, self.overview, self.map, self.occupancy, self.timeline)
         for view in (*charts, self.ring, self.bars, self.ram, self.delay, self.pareto):
-            Layers.of(view.figure).settle(every=True)  # the page's script fills some of them
+            Layers.on_figure(view.figure).settle(every=True)  # the page's script fills some of them
 
     def show(
         self,

@@ -166,16 +166,16 @@ def parts(count: int, links: Iterable[Edge]) -> list[int]:
     """By node the first node of its part: nodes that no edges join are in different ones."""
     root = list(range(count))
 
-    def of(node: int) -> int:
+    def root_of(node: int) -> int:
         while root[node] != node:
             root[node] = root[root[node]]
             node = root[node]
         return node
 
     for a, b in links:
-        one, other = sorted((of(a), of(b)))
+        one, other = sorted((root_of(a), root_of(b)))
         root[other] = one
-    return [of(node) for node in range(count)]
+    return [root_of(node) for node in range(count)]
 
 
 def _set_apart(part: Sequence[int], y: dict[int, float]) -> None:

@@ -105,7 +105,7 @@ class Looks:
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
 
-    def of(self, name: str) -> tuple[str, str, str]:
+    def of_planner(self, name: str) -> tuple[str, str, str]:
         """Colour, marker and letter; the seventeenth has those of the first."""
         return LOOKS[self._places.setdefault(name, len(self._places)) % len(LOOKS)]
 
@@ -225,7 +225,7 @@ class Pareto:
         self.points.data = point_columns(points, across, metric, self.looks)
         same = not points or weights in ("", points[-1]["problem"]["weights"])
         names = list(by_series(points))
-        looks = [(nan, nan, *self.looks.of(name)[:2], name) for name in names]
+        looks = [(nan, nan, *self.looks.of_planner(name)[:2], name) for name in names]
         self.keys.data = {name: [look[k] for look in looks] for k, name in enumerate(KEYS)}
         self.here.data = here_columns(shown if same else None, across, metric)
         lines = [*self._bounds(points, shown), *self._fronts(points)]
@@ -240,7 +240,7 @@ class Pareto:
         for name, own in by_series(points).items():
             xs, ys = stairs([points[i] for i in own], *self.axes)
             dash = APART if apart(points[own[0]]["problem"]) else SOLID
-            yield xs, ys, self.looks.of(name)[0], dash, FULL, name
+            yield xs, ys, self.looks.of_planner(name)[0], dash, FULL, name
 
     def _turn(self, across: str, metric: str) -> None:
         if (across, metric) == self.axes:
@@ -250,14 +250,14 @@ class Pareto:
         plot.title.text = f"{TITLES[metric].capitalize()} by {TITLES[across]}"
         for side, axis, name in (("x", plot.xaxis[0], across), ("y", plot.yaxis[0], metric)):
             axis.axis_label = TITLES[name]
-            axis.ticker, axis.formatter = self.ticks[side].of(unit(name))
+            axis.ticker, axis.formatter = self.ticks[side].for_unit(unit(name))
 
     def _say_budgets(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
         """Write budgets where there are points, that of the plan on screen first."""
         axis = self.figure.xaxis[0]
         if self.axes[0] != "memory" or not points:
             axis.major_label_overrides = {}
-            axis.ticker = self.ticks["x"].of(unit(self.axes[0]))[0]
+            axis.ticker = self.ticks["x"].for_unit(unit(self.axes[0]))[0]
             return
         budgets = sorted({p["budget_bytes"] for p in points}, reverse=True)
         first = [shown.plan.budget_bytes] if shown else []
@@ -290,7 +290,7 @@ class Pareto:
     def _doubt(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
         """Between what each time is likely."""
         found = bands(points, shown.plan.machine, *self.axes) if shown else dict[str, list[Any]]()
-        colours = [self.looks.of(name)[0] for name in found.get("of", ())]
+        colours = [self.looks.of_planner(name)[0] for name in found.get("of", ())]
         self.likely.data = {name: found.get(name, []) for name in ENDS} | {"colour": colours}
 
     def _name(self, ringed: bool) -> None:
@@ -308,7 +308,7 @@ class Pareto:
         if self._told == list(named.items()):
             return
         self._told = list(named.items())
-        Layers.of(self.figure).settle()  # an entry needs a drawn layer
+        Layers.on_figure(self.figure).settle()  # an entry needs a drawn layer
         short = {name: name if self.large else name.replace("(weights ", "(") for name in named}
         roomy = all(len(name) <= LONG_NAME for name in short.values())
         legend = self.figure.legend[0]
@@ -348,7 +348,7 @@ class Ticks:
             ticker = AdaptiveTicker(desired_num_ticks=ticks)
             self._made[name] = ticker, CustomJSTickFormatter(code=code, args={"range": around})
 
-    def of(self, unit: str) -> tuple[Any, Any]:
+    def for_unit(self, unit: str) -> tuple[Any, Any]:
         """Ticker and formatter of a unit."""
         return self._made[unit]
 
@@ -399,7 +399,7 @@ def point_columns(
     winners = best(points, across, metric)
     columns: dict[str, list[Any]] = {column: [] for column in COLUMNS}
     for name, own in by_series(points).items():
-        colour, marker, _ = looks.of(name)
+        colour, marker, _ = looks.of_planner(name)
         for i in own:
             p, strong = points[i], 1.0 if i in winners else FAINT
             sizes = (p["budget_bytes"], p["peak_bytes"], p["traffic_bytes"])

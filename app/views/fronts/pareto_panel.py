@@ -216,7 +216,7 @@ class ParetoPanel(pn.viewable.Viewer):
         return [line.name for line in lines]
 
     def _chip(self, name: str) -> dict[str, str]:
-        colour, _, mark = self.looks.of(name)
+        colour, _, mark = self.looks.of_planner(name)
         return {"chip": colour, "mark": mark, "ink": ink_on(colour)}
 
     def _buy_row(

@@ -282,7 +282,7 @@ class AddressMap:
     def _of(self, names: Container[str]) -> dict[str, list[Any]]:
         """Rectangles of tensors as they are drawn, or, where they may be merged, as they are."""
         if self.rows is not None and self.rows.merged:
-            rows = self.rows.of(names)
+            rows = self.rows.of_tensors(names)
             return {name: [row[name] for row in rows] for name in ("tensor", *SIDES)}
         data: dict[str, Any] = self.source.data
         hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in names]

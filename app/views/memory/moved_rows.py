@@ -50,9 +50,9 @@ class MovedRows:
         """The row of a rectangle."""
         return self._row(self.there.row(box))
 
-    def of(self, names: Container[str]) -> list[int]:
+    def of_tensors(self, names: Container[str]) -> list[int]:
         """The rectangles of some tensors."""
-        return self.there.of(names)
+        return self.there.of_tensors(names)
 
     def placed(self, row: Row) -> Row:
         """A row that stands for several, given by the steps of the axis, with its own."""

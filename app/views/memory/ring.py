@@ -33,7 +33,7 @@ class RingView:
         self.fresh, self.freed = filled_there("start", "end"), filled_there("start", "end")
         self.arc, self.heads = filled_there("start", "end"), filled_there("x", "y", "angle")
         self.figure = self._figure(theme)
-        Layers.of(self.figure).settle(every=True)
+        Layers.on_figure(self.figure).settle(every=True)
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(

@@ -115,10 +115,10 @@ class _Waits:
         """What is done before an operator with parameters runs; nothing is said of others."""
         if at not in self.of_each:
             op = self.graph.operators[at]
-            self.of_each[at] = self.of(op) if op.parameters else NONE
+            self.of_each[at] = self.before_operator(op) if op.parameters else NONE
         return self.of_each[at]
 
-    def of(self, op: Operator) -> Done:
+    def before_operator(self, op: Operator) -> Done:
         """What is done before any part of an operator runs: what each of the least parts waits
         for."""
         done: Done | None = None

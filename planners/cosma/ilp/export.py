@@ -35,7 +35,7 @@ def export_ilp(
     `mpmf`, (13)–(15) for `objective=peak` with any order. Raises `BudgetTooSmall`, `BadInput`,
     and `Cancelled` where `progress` asks to stop.
     """
-    chosen = CosmaOptions.of({**options, "method": "ilp"})
+    chosen = CosmaOptions.from_values({**options, "method": "ilp"})
     clock = Clock(chosen.time_limit, progress)
     ilp = _model(graph, budget_bytes, chosen, clock)
     facts: dict[str, Any] = {

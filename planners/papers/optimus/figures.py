@@ -175,7 +175,7 @@ def _replayed_row(bench: Bench, case: PartitionCase) -> Row:
 def _replayed(bench: Bench, case: PartitionCase) -> Row:
     result, model = bench.find(case), bench.base(case).model
     assert isinstance(model, GroupModel)
-    chosen = FusionOptions.of({"channel_tile": case.channel_tile})
+    chosen = FusionOptions.from_values({"channel_tile": case.channel_tile})
     partition = Partition(result.groups, result.traffic_bytes or 0, result.bound_bytes, "feasible")
     request = Problem(model.graph, model.machine, case.budget_bytes, chosen, Clock(600.0))
     plan = plan_partition(request, model, partition)

@@ -118,8 +118,8 @@ def _program(graph: Graph, way: ChainWay, time_limit_s: float) -> Plan:
     point = FrontPoint(way.size_bytes, way.extra_macs, (way,))
     layout = turned(graph, [way], way.size_bytes)
     options = {"objective": "ram", "parameters": False, "time_limit": time_limit_s}
-    machine, chosen = load_machine(MACHINE), OverlapOptions.of(options)
-    request = Problem.of(graph, machine, way.size_bytes, chosen)
+    machine, chosen = load_machine(MACHINE), OverlapOptions.from_values(options)
+    request = Problem.start(graph, machine, way.size_bytes, chosen)
     return finished(request, layout, way.packed.bound_bytes, [of_point(graph, point)])
 
 

@@ -239,7 +239,7 @@ def test_a_run_is_selected(drawn: DisplayedPlan) -> None:
 
 
 def test_options_keep_their_names_apart() -> None:
-    problem = ProblemFields.of(planner="overlap", objective="ram", fuse=False)
+    problem = ProblemFields.with_values(planner="overlap", objective="ram", fuse=False)
     assert options(problem) == {"objective": "ram", "fuse": False, "segment": "pixel"}
     assert fields_sent("overlap", options(problem))["options"] == problem.options
     problem.planner = "cosma"

@@ -364,7 +364,7 @@ def test_a_link_that_would_be_too_long_says_what_it_leaves_out() -> None:
     assert len(query) <= LONGEST
     assert left_out == ["the opened blocks"]
     assert read(query)[1]["selection"] == "tensor:x"
-    problem = ProblemFields.of(schedule="dnc", break_nodes=many)
+    problem = ProblemFields.with_values(schedule="dnc", break_nodes=many)
     query, left_out = link(problem, Look(expanded=many), {"budget": "MH"})
     assert len(query) <= LONGEST
     assert left_out == ["the opened blocks", "the pinned plan", "the break nodes"]

@@ -58,7 +58,9 @@ def distinct_options() -> list[dict[str, Any]]:
     found = {}
     values = [CosmaOptions.spec(name).choices for name in CHOICES]
     for *chosen, strict in product(*values, (False, True)):
-        problem = ProblemFields.of(**dict(zip(CHOICES, chosen, strict=True)), paper_strict=strict)
+        problem = ProblemFields.with_values(
+            **dict(zip(CHOICES, chosen, strict=True)), paper_strict=strict
+        )
         sent = options(problem)
         found[json.dumps(sent, sort_keys=True)] = sent
     return list(found.values())
@@ -77,7 +79,7 @@ def test_the_planner_takes_whatever_can_be_chosen(sent: dict[str, Any]) -> None:
 
 
 def test_what_is_ruled_out_is_not_sent_and_not_forgotten() -> None:
-    problem = ProblemFields.of(replacement="belady")
+    problem = ProblemFields.with_values(replacement="belady")
     assert options(problem)["replacement"] == "belady"
     problem.take(schedule="joint")
     assert "replacement" in why_not(problem)
@@ -93,7 +95,7 @@ def test_what_is_ruled_out_is_not_sent_and_not_forgotten() -> None:
 
 
 def test_break_nodes_are_sent_with_divide_and_conquer_only() -> None:
-    problem = ProblemFields.of(break_nodes=["op_a"])
+    problem = ProblemFields.with_values(break_nodes=["op_a"])
     assert "break_nodes" not in options(problem)
     problem.take(schedule="dnc")
     assert options(problem)["break_nodes"] == ["op_a"]
@@ -110,7 +112,7 @@ def test_a_planner_without_options_is_sent_none() -> None:
 
 def test_a_line_of_the_chart_is_named_by_what_is_not_the_usual() -> None:
     def named(**chosen: Any) -> str:
-        problem = ProblemFields.of(**chosen)
+        problem = ProblemFields.with_values(**chosen)
         return series({"planner": "cosma", "options": options(problem)})
 
     assert named() == "cosma default"
@@ -123,17 +125,19 @@ def test_a_line_of_the_chart_is_named_by_what_is_not_the_usual() -> None:
 
 
 def test_plans_that_are_compared_are_named_by_the_options_that_count() -> None:
-    here = ProblemFields.of(schedule="dnc", method="ilp", solver="CBC", replacement="greedy")
-    there = ProblemFields.of(schedule="joint")
+    here = ProblemFields.with_values(
+        schedule="dnc", method="ilp", solver="CBC", replacement="greedy"
+    )
+    there = ProblemFields.with_values(schedule="joint")
     names = plan_names(here.values_by_name(), there.values_by_name())
     assert names == ("dnc", "joint")
-    here, there = ProblemFields(budget="MP"), ProblemFields.of(paper_strict=True)
+    here, there = ProblemFields(budget="MP"), ProblemFields.with_values(paper_strict=True)
     names = plan_names(here.values_by_name(), there.values_by_name())
     assert names == ("MP", "MR")
 
 
 def test_a_link_carries_all_options() -> None:
-    problem = ProblemFields.of(
+    problem = ProblemFields.with_values(
         schedule="dnc",
         objective="peak",
         break_nodes=["cat, 1", "ü&="],
@@ -171,7 +175,9 @@ def test_an_option_that_a_link_may_not_say_is_one_line(text: str) -> None:
 
 
 def test_the_copied_python_has_the_options_that_count() -> None:
-    text = as_python(ProblemFields.of(schedule="dnc", break_nodes=["relu_1"], replacement="belady"))
+    text = as_python(
+        ProblemFields.with_values(schedule="dnc", break_nodes=["relu_1"], replacement="belady")
+    )
     assert "schedule='dnc'," in text
     assert "break_nodes=['relu_1']," in text
     assert "belady" not in text

@@ -135,7 +135,7 @@ LONG = {"online, all of it"}
 )
 def test_the_script_prints_what_the_explorer_shows(name: str, tmp_path: Path) -> None:
     asked = {**SMALL, **PROBLEMS[name]}
-    problem, text = ProblemFields.of(**asked), ""
+    problem, text = ProblemFields.with_values(**asked), ""
     if problem.model == "mine (uploaded)":
         graph = beginning("squeezenet1_1", "cat_1")
         (tmp_path / "mine.json").write_text(text := json.dumps({**graph.to_json(), "name": "mine"}))
@@ -148,7 +148,7 @@ def test_the_script_prints_what_the_explorer_shows(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["default", "fusion", "overlap", "streaming"])
 def test_a_plan_says_how_it_is_made_again(name: str, tmp_path: Path) -> None:
-    shown = planned(ProblemFields.of(**{**SMALL, **PROBLEMS[name]}))
+    shown = planned(ProblemFields.with_values(**{**SMALL, **PROBLEMS[name]}))
     plan = sp.Plan.from_json(json.loads(shown.text))
     assert printed(plan_as_python(plan), tmp_path) == expected(shown)
 

@@ -221,7 +221,7 @@ def test_what_a_killed_run_left_is_ours(tmp_path: Path) -> None:
 
 def test_names_of_files_are_safe_and_given_once() -> None:
     ids = Ids(48)
-    assert [ids.of(text) for text in ("../A", "a", BAD, "ä", "", "x" * 99)] == [
+    assert [ids.unique(text) for text in ("../A", "a", BAD, "ä", "", "x" * 99)] == [
         *("a", "a-2", "script-img-src-x-onerror-window-hacked-1-1-1", "x", "x-2", "x" * 48),
     ]
     found = cells_of(asked("20KiB", "MR", planners=("cosma", "cosma:schedule=dnc")))

@@ -15,7 +15,7 @@ USUAL = {"machine": "npu_small", "weights": "counted", "planner": "joined"}
 
 
 def asked(**fields: object) -> dict[str, object]:
-    return Models(ProblemFields.of(**{**USUAL, **fields})).fields()
+    return Models(ProblemFields.with_values(**{**USUAL, **fields})).fields()
 
 
 def test_each_network_of_the_catalogue_has_a_front_of_several_planners() -> None:

@@ -189,7 +189,7 @@ def test_all_offered_options_are_planned() -> None:
     graph = beginning("squeezenet1_1", "cat_1", bytes_per_element=4)
     for pipeline in PIPELINES:
         for fields in ({"twice": True}, {"joint": True, "spread": 0.1}):
-            problem = ProblemFields.of(planner="streaming", pipeline=pipeline, **fields)
+            problem = ProblemFields.with_values(planner="streaming", pipeline=pipeline, **fields)
             sp.plan(graph, "streaming", "1 GiB", machine=MACHINE, **options(problem))
 
 

@@ -84,7 +84,7 @@ def test_the_kinds_are_those_that_the_planners_know() -> None:
 
 
 def test_only_wishes_that_the_planner_knows_are_sent() -> None:
-    problem = ProblemFields.of(wishes=["keep t", "fuse a b"], replacement="belady")
+    problem = ProblemFields.with_values(wishes=["keep t", "fuse a b"], replacement="belady")
     assert options(problem)["wishes"] == ["keep t"]
     assert "replacement" in why_not(problem)
     problem.planner = "fusion"

@@ -104,7 +104,7 @@ def test_rows_that_come_while_changes_are_collected_are_drawn() -> None:
 def test_a_page_that_fills_sources_by_itself_has_all_layers() -> None:
     plot = figure()
     put(plot, "line", "x", "y", source=source(), level="underlay")
-    Layers.of(plot).settle(every=True)
+    Layers.on_figure(plot).settle(every=True)
     assert drawn(plot) == ["Line"]
     assert plot.renderers[0].level == "underlay"
 

@@ -123,9 +123,9 @@ def test_what_is_done_before_is_what_all_elements_wait_for(seed: int) -> None:
         names = [op.name for op in graph.operators]
         known, wanted = _Waits(graph), waits_of(graph)
         for op in graph.operators:
-            assert {names[at] for at in known.of(op)} <= wanted[op.name]
+            assert {names[at] for at in known.before_operator(op)} <= wanted[op.name]
     last = graph.operators[-1]
-    assert {names[at] for at in known.of(last)} == wanted[last.name]
+    assert {names[at] for at in known.before_operator(last)} == wanted[last.name]
 
 
 # ---- no plan is below it -------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_padding_waits_for_nothing() -> None:
         )
         last = graph.operators[-1]
         assert "factor" in "".join(last.parameters)
-        assert _Waits(graph).of(last) == frozenset()
+        assert _Waits(graph).before_operator(last) == frozenset()
 
 
 def test_several_memories_on_chip_hold_more_than_the_budget() -> None:
