@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -127,12 +128,14 @@ def test_a_planner_of_ones_own_on_the_command_line(installed: Path) -> None:
     """In a process of its own: commands have the options that there are when they are imported."""
     path = installed / "graph.json"
     path.write_text(json.dumps(random_graph(5, 9, largest=30).to_json()))
-    code = (
-        f"import sys; sys.path.insert(0, {str(installed)!r}); from planners.cli import main; main()"
-    )
     asked = ["plan", str(path), "--planner", "mine", "--tries", "2", "--first", "--budget", "MR"]
+    paths = os.pathsep.join((str(installed), str(ROOT)))
     done = subprocess.run(
-        [sys.executable, "-c", code, *asked], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "planners.cli", *asked],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert "mine" in done.stdout
