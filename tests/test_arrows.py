@@ -38,7 +38,7 @@ ROOFS = tuple(f"planners.{planner}.planner" for planner in (*PLANNERS, *SEVERAL)
 
 # ---- the rules: each room, and all that it may import --------------------------------------------
 
-BELOW_PLANNERS = {"simulator", "constraints", "allocation", "core"}
+BELOW_PLANNERS = {"simulator", "wishes", "allocation", "core"}
 LIBRARY: Mapping[str, set[str]] = {
     "core": set(),
     "importers": {"core"},
@@ -46,7 +46,7 @@ LIBRARY: Mapping[str, set[str]] = {
     "allocation": {"core"},
     "simulator": {"core"},
     "executor": {"simulator", "importers", "core"},
-    "constraints": {"simulator", "core"},  # whether a plan keeps them is seen by replaying it
+    "wishes": {"simulator", "core"},  # whether a plan keeps them is seen by replaying it
     **dict.fromkeys(PLANNERS, BELOW_PLANNERS),
     **dict.fromkeys(SEVERAL, BELOW_PLANNERS | {*PLANNERS}),
     # They run the plans of planners; what calls them is in `planners.core.backends`.

@@ -1,6 +1,6 @@
 """Wishes as the page has them: texts, and which planner supports them.
 
-The texts are the library's (`planners.constraints.language`). Pure functions; no Panel here.
+The texts are the library's (`planners.wishes.language`). Pure functions; no Panel here.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ from math import inf
 from typing import NamedTuple
 
 from planners.allocation.min_capacity import pack_tightest
-from planners.constraints.conflicts import smallest
-from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, WishesConflict
 from planners.core.progress import Clock
 from planners.cosma.memory import least_memory
@@ -17,6 +15,8 @@ from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.peak import least_for_kept, minimum_peak
 from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.immediate import loose
+from planners.wishes.conflicts import smallest
+from planners.wishes.language import Wish
 
 # Looks at the clock for one question: which order needs least, how tight stays can be packed.
 QUESTION_WORK = 2048

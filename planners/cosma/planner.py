@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.allocation import load_lower_bound
-from planners.constraints.language import Wish, broken, parse, require_known
 from planners.core.boxes import Box, volume
 from planners.core.details import Details, LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall
@@ -44,6 +43,7 @@ from planners.cosma.order.peak import minimum_peak
 from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.optimal import Solution, solve_fixed
 from planners.simulator.account import Account
+from planners.wishes.language import Wish, broken, parse, require_known
 
 METHOD = (
     Decision(
@@ -138,7 +138,7 @@ def plan(
     ILP, by the `solver` that PuLP knows by that name, to the letter where `paper_strict`),
     `weights` (left out, counted or read in place), `time_limit` in seconds, `wishes` (`keep T`,
     `spill T`, `A before B`: the plan is the best of those that respect them, as texts of
-    `planners.constraints.language`).
+    `planners.wishes.language`).
 
     Objective and bound are bytes of traffic, or of memory for `peak`; the notes say whether they
     hold for one schedule or over all of them. For `latency` the status is that of the seconds:
@@ -199,7 +199,7 @@ def _wishful(request: Problem[CosmaOptions], wishes: Sequence[Wish]) -> Schedule
     require_known(wishes, KNOWN, "cosma")
     require_counted(wishes, graph, chosen.parameters)
     spills = [str(wish) for wish in wishes if wish.kind == "spill"]
-    from planners.constraints.conflicts import require_consistent
+    from planners.wishes.conflicts import require_consistent
 
     if spills and chosen.objective == "peak":
         raise BadInput(f"wish {spills[0]!r:.80}: objective='peak' spills nothing: use 'traffic'")

@@ -16,8 +16,6 @@ from dataclasses import replace
 from math import inf
 from typing import Any, TypeAlias
 
-from planners.constraints.conflicts import require_consistent
-from planners.constraints.language import Wish, broken, parse, require_known
 from planners.core.bounds.floors import ProblemFloors
 from planners.core.details import LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound
@@ -50,6 +48,8 @@ from planners.fusion.search.exact import best_partition
 from planners.fusion.search.online import online_partition, size_table
 from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.account import account
+from planners.wishes.conflicts import require_consistent
+from planners.wishes.language import Wish, broken, parse, require_known
 
 METHOD = (
     Decision(

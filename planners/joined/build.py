@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from planners.constraints.language import Wish
 from planners.core.graph import Graph
 from planners.core.loops import is_longer
 from planners.core.machine import Machine
@@ -31,6 +30,7 @@ from planners.joined.subgraph import part_of, reordered
 from planners.overlap.emit.count import effort
 from planners.overlap.search.chain import cuts
 from planners.simulator.engine_assignment import by_directions
+from planners.wishes.language import Wish
 
 PART_SHARE = 0.65
 """Of the time that is left, at most for what of a program runs as fused groups: the rest is for

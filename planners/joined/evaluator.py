@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from planners.constraints.language import Wish, broken
 from planners.core.details import BestOfForms, Details, LatencyClaim
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.graph import Graph
@@ -24,6 +23,7 @@ from planners.simulator.account import account
 from planners.simulator.check import figures
 from planners.simulator.simulate import Trace, simulate
 from planners.simulator.timing import schedule
+from planners.wishes.language import Wish, broken
 
 # ---- What is claimed of a plan by what is asked: a bound of the problem, whoever made the plan ---
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from planners.constraints.language import Wish
 from planners.core.compute_seconds import ComputeSeconds
 from planners.core.errors import BudgetTooSmall, SpillwayError, WishesConflict
 from planners.core.graph import Graph, Operator
@@ -31,6 +30,7 @@ from planners.joined.subgraph import part_of
 from planners.joined.tiled_operator import Grid, OperatorBoxes
 from planners.joined.wishes import of_part
 from planners.simulator.simulate import simulate
+from planners.wishes.language import Wish
 
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""

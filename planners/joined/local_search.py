@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from planners.constraints.language import Wish
 from planners.core.details.joined import JoinedStretch
 from planners.core.graph import Graph
 from planners.core.progress import Clock
@@ -26,6 +25,7 @@ from planners.joined.part_search import FIRST_WORK
 from planners.joined.segments import KEPT, SPILLED, Method, Segment, counted, joined_steps, looks_of
 from planners.overlap.search.chain import ChainWay
 from planners.simulator.records.interval_columns import columns_of_intervals
+from planners.wishes.language import Wish
 
 PARTS = (1.0, 0.75, 0.5)
 """Of the pool, that ways may need."""

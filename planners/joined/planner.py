@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from planners.constraints.conflicts import require_consistent
-from planners.constraints.language import parse, require_known
 from planners.core.bounds.floors import ProblemFloors
 from planners.core.details import BestOfForms
 from planners.core.errors import BudgetTooSmall, NoPlanFound, SpillwayError, refusal
@@ -52,6 +50,8 @@ from planners.joined.strategies import (
 from planners.joined.warm_start import OtherPlan, begun
 from planners.joined.wishes import KNOWN, unmet
 from planners.simulator.simulate import simulate
+from planners.wishes.conflicts import require_consistent
+from planners.wishes.language import parse, require_known
 
 ROOM = "planners.joined."
 METHOD = (

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from planners.constraints.language import Wish
 from planners.core.element_types import NATIVE
 from planners.core.errors import SpillwayError
 from planners.core.graph import Graph, Operator, Tensor
@@ -40,6 +39,7 @@ from planners.joined.pool import RoomyBlocks
 from planners.joined.segments import KEPT, SLOWER, SPILLED, Segment, Spilled, counted, without_way
 from planners.joined.subgraph import part_of
 from planners.joined.wishes import of_part
+from planners.wishes.language import Wish
 
 ROOM = "room for parameters of "
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planners.constraints.language import Wish, broken
 from planners.core.errors import BadInput, InvalidPlan
 from planners.core.machine import with_scratchpad
 from planners.core.objective import Objective
@@ -27,6 +26,7 @@ from planners.simulator.check import require_valid
 from planners.simulator.engine_assignment import with_engines
 from planners.simulator.memories import onchip_bytes
 from planners.simulator.simulate import simulate
+from planners.wishes.language import Wish, broken
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planners.constraints.language import Kind, Wish
 from planners.core.errors import NoPlanFound
 from planners.core.graph import Graph
+from planners.wishes.language import Kind, Wish
 
 KNOWN: tuple[Kind, ...] = ("keep", "spill", "fuse", "split")
 

@@ -28,7 +28,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planners.constraints.language import refused
 from planners.core.details import Details
 from planners.core.details.pool import CircularPool, PoolLayout, RamPoint
 from planners.core.errors import refusal
@@ -56,6 +55,7 @@ from planners.overlap.search.dag import LaidOut, best_layout
 from planners.overlap.search.front import FrontPoint, all_ways, front, is_chain
 from planners.overlap.search.quickest import least_alone, quick_layout
 from planners.simulator.account import account
+from planners.wishes.language import refused
 
 MOST_OPERANDS = 200_000
 COARSER_S = 2.0  # At least, for a layout of fewer instructions.

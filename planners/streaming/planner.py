@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from planners.constraints.language import refused
 from planners.core.details import Details
 from planners.core.details.streamed import DelayBand, Ring, StreamedLayer, StreamedParameters
 from planners.core.graph import Graph
@@ -33,6 +32,7 @@ from planners.streaming.options import StreamingOptions
 from planners.streaming.schedule.ring import RingPlaces
 from planners.streaming.search.bound import band, guaranteed_bound
 from planners.streaming.search.choose import ScheduleChoice, choose
+from planners.wishes.language import refused
 
 METHOD = (
     Decision(

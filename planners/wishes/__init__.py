@@ -1,1 +1,1 @@
-"""Requirements on a plan: a language of constraints, and the smallest sets that conflict."""
+"""Wishes: what a user requires of a plan, in a language, and the smallest sets that conflict."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from planners.constraints.language import Wish
 from planners.core.errors import WishesConflict
 from planners.core.graph import Graph
+from planners.wishes.language import Wish
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -9,7 +9,7 @@ import pytest
 
 import planners as sp
 from planners.cli import main
-from tests.constraints.test_wishes import chain
+from tests.wishes.test_wishes import chain
 
 
 def spillway(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

@@ -12,8 +12,8 @@ from functools import cache
 from math import gcd
 from typing import NamedTuple
 
-from planners.constraints.language import Wish
 from planners.core.graph import Graph
+from planners.wishes.language import Wish
 
 Places = tuple[tuple[int, int], ...]  # of what is resident: tensor and offset, in order
 NEVER = 10**9

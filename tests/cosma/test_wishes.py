@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.constraints.language import Wish, broken, parse
 from planners.core.best_first import NO_LIMIT
 from planners.core.progress import Clock
 from planners.cosma.ilp.export import export_ilp
@@ -19,11 +18,12 @@ from planners.cosma.order.joint import _largest
 from planners.cosma.order.shortest_path import OrderSearch
 from planners.cosma.order.space import OrderSpace
 from planners.cosma.order.suffix_bounds import Tails
+from planners.wishes.language import Wish, broken, parse
 from tests.cases import cases
-from tests.constraints.test_wishes import chain
 from tests.cosma.brute_force import NEVER, optimum, optimum_by_size
 from tests.cosma.small_cases import Case, crowded_case, small_case
 from tests.cosma.wishful import random_wishes
+from tests.wishes.test_wishes import chain
 
 CASES = int(os.environ.get("SPILLWAY_CASES", cases(24, 240)))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from planners.constraints.conflicts import consistent
-from planners.constraints.language import Wish
+from planners.wishes.conflicts import consistent
+from planners.wishes.language import Wish
 from tests.cosma.small_cases import Case
 
 

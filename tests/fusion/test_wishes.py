@@ -8,8 +8,6 @@ import pytest
 import torch
 
 import planners as sp
-from planners.constraints.conflicts import consistent
-from planners.constraints.language import Wish, broken
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.options import FusionOptions
@@ -18,13 +16,15 @@ from planners.fusion.partition.cost_model import Traits
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search import exact as search
 from planners.fusion.search.exact import best_partition
+from planners.wishes.conflicts import consistent
+from planners.wishes.language import Wish, broken
 from tests.cases import cases
-from tests.constraints.test_wishes import chain
 from tests.fusion.families import family
 from tests.fusion.models import LineModel, RandomModel, brute_force
 from tests.fusion.networks import CASES, FEWER_CASES, graph_of
 from tests.fusion.test_search import GROWS, NOTHING, all_costs, need, sized, verify
 from tests.random_graphs import random_graph
+from tests.wishes.test_wishes import chain
 
 MACHINE = sp.load_machine("npu_small")
 

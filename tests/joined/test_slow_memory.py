@@ -12,7 +12,6 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.constraints.language import broken, parse
 from planners.core.errors import NoPlanFound
 from planners.core.loops import items_of
 from planners.core.program import Repeat
@@ -21,6 +20,7 @@ from planners.joined.slow_memory.prefetch import AheadLoads, BankPlace, BankSpac
 from planners.joined.slow_memory.reload_cache import nearer
 from planners.simulator.account import account
 from planners.simulator.simulate import simulate
+from planners.wishes.language import broken, parse
 from tests.cases import cases
 from tests.joined.networks import late_weights, machine_of, narrowing
 from tests.random_modules import random_case

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.constraints.language import broken, parse
 from planners.core.machine import load_machine, with_scratchpad
 from planners.core.plan import Claims, Plan
 from planners.core.program import Compute, Load, Program
@@ -22,6 +21,7 @@ from planners.joined.segments import KEPT, MOST_OPERATORS, SPILLED, Spilled, bes
 from planners.joined.spilled import ROOM, SpilledParts, with_rooms
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.simulator.account import account
+from planners.wishes.language import broken, parse
 from tests.cases import cases
 from tests.joined.networks import Shared, narrowing
 from tests.random_modules import random_case

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.constraints.language import broken, parse
 from planners.core.errors import NoPlanFound
+from planners.wishes.language import broken, parse
 from tests.joined.networks import graph_of, narrowing
 
 ASKED = {"objective": "latency", "weights": "counted", "time_limit": 6}

@@ -7,9 +7,9 @@ import pickle
 import pytest
 
 import planners as sp
-from planners.constraints.conflicts import consistent, require_consistent, smallest
-from planners.constraints.language import Wish, broken, parse, require_known
 from planners.core.errors import WishesConflict
+from planners.wishes.conflicts import consistent, require_consistent, smallest
+from planners.wishes.language import Wish, broken, parse, require_known
 
 
 def chain(sizes: str = "x:4 a:4 b:4 c:4 d:4") -> sp.Graph:

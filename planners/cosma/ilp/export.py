@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planners.constraints.conflicts import require_consistent
-from planners.constraints.language import parse, require_known
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.progress import Clock, ProgressCallback
@@ -19,6 +17,8 @@ from planners.cosma.model.constraints import KNOWN, WishedStays, reordered, requ
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.options import CosmaOptions
 from planners.cosma.order.peak import PEAK_WORK, minimum_peak
+from planners.wishes.conflicts import require_consistent
+from planners.wishes.language import parse, require_known
 
 
 def export_ilp(

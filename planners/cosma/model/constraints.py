@@ -7,10 +7,10 @@ from bisect import bisect, insort
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from planners.constraints.language import Kind, Wish
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.masks import bits
+from planners.wishes.language import Kind, Wish
 
 KNOWN: tuple[Kind, ...] = ("keep", "spill", "before")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, NoPlanFound, WishesConflict
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
@@ -13,6 +12,7 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.joint.planner import Asked, JointFusion, best_joint
 from planners.fusion.partition.shortest import NEVER
 from planners.fusion.search.constrained import QUESTION_WORK, conflict_of
+from planners.wishes.language import Wish
 
 QUESTION_LIMIT_S = 5.0
 """For another planner, of which a refusal is wanted, and no plan."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 from typing import NamedTuple
 
-from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, NoPlanFound
 from planners.core.graph import Graph
 from planners.core.masks import bits
@@ -44,6 +43,7 @@ from planners.fusion.search.exact import (
 )
 from planners.fusion.search.lazy_costs import Offers
 from planners.fusion.tile.cuts import parameter_bytes
+from planners.wishes.language import Wish
 
 # Where addresses do not fit, the search goes on with this share of the budget.
 LESS = (0.98, 0.95, 0.9, 0.8)

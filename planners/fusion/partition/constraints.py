@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from planners.constraints.conflicts import together
-from planners.constraints.language import Kind, Wish
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.fusion.partition.lattice import Dag
+from planners.wishes.conflicts import together
+from planners.wishes.language import Kind, Wish
 
 KNOWN: tuple[Kind, ...] = ("fuse", "split", "keep", "spill")
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
-from planners.constraints.conflicts import smallest
-from planners.constraints.language import Wish
 from planners.core.errors import WishesConflict
 from planners.core.masks import bits
 from planners.core.progress import Clock
@@ -17,6 +15,8 @@ from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import Partition, Status, executable, least_traffic
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search.exact import best_partition
+from planners.wishes.conflicts import smallest
+from planners.wishes.language import Wish
 
 # Looks at the clock for whether some wishes can be met, where their smallest groups do not fit.
 QUESTION_WORK = 4096

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from planners.constraints.language import Wish, broken
 from planners.core.machine import Machine
 from planners.core.objective import Objective
 from planners.core.plan import Plan
@@ -24,6 +23,7 @@ from planners.joined.slow_memory.reload_cache import nearer
 from planners.simulator.account import account
 from planners.simulator.simulate import simulate
 from planners.simulator.traffic import moved_bytes
+from planners.wishes.language import Wish, broken
 
 TIMED = 2.0
 """Times what it takes to judge a program: to time it twice and write it once, with others ahead."""

@@ -15,7 +15,7 @@ from app.jobs.pool import WorkerPool
 from app.model.state import ProblemFields
 from app.outputs.notebook import what_if
 from app.outputs.notebook.panel import WhatIf, row
-from planners.constraints.language import broken, parse
+from planners.wishes.language import broken, parse
 
 WAIT_S = 60.0
 MODEL = "squeezenet1_1"
