@@ -133,14 +133,14 @@ def _of_pool(plan: Plan, report: CheckReport) -> Iterator[_Claimed]:
     if points and layout.pool_bytes not in points:
         _refuse(f"front: {layout.pool_bytes:,} bytes, which the pool takes, are no point of it")
     began: dict[str, Residency] = {}
-    for stay in report.residencies:
-        if stay.tensor in layout.offsets:
-            began.setdefault(stay.tensor, stay)
+    for residency in report.residencies:
+        if residency.tensor in layout.offsets:
+            began.setdefault(residency.tensor, residency)
             if len(began) == len(layout.offsets):  # There may be millions.
                 break
-    for name, stay in began.items():
+    for name, residency in began.items():
         offset = layout.offsets[name] % layout.pool_bytes
-        yield _Claimed(f"layout.offsets.{name}", offset, stay.spans[0].start)
+        yield _Claimed(f"layout.offsets.{name}", offset, residency.spans[0].start)
 
 
 def _of_moves(plan: Plan, residencies: Iterable[Residency]) -> Iterator[_Claimed]:
@@ -154,9 +154,9 @@ def _of_moves(plan: Plan, residencies: Iterable[Residency]) -> Iterator[_Claimed
     if not last:
         return
     begins: dict[tuple[str, int], set[int]] = {key: set() for key in last}
-    for stay in residencies:
-        if (key := (stay.tensor, stay.start_step)) in begins:
-            begins[key].add(stay.spans[0].start)
+    for residency in residencies:
+        if (key := (residency.tensor, residency.start_step)) in begins:
+            begins[key].add(residency.spans[0].start)
     for (tensor, step), there in begins.items():
         if not there:
             _refuse(f"by_hand.{tensor:.60}: it does not come in step {step}")

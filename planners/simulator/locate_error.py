@@ -68,14 +68,14 @@ def _longest(
 
 def _hand_over(found: Replayed, replay: Replay) -> None:
     columns: Columns = found.columns
-    table, stays = columns.operands.table, columns.stays
+    table, residencies = columns.operands.table, columns.residencies
     replay.index, replay.step = len(table) - 1, int(table.step[-1])
-    for at in np.flatnonzero(stays.end == FOREVER).tolist():
+    for at in np.flatnonzero(residencies.end == FOREVER).tolist():
         _place(columns, at, replay)
     stored = np.flatnonzero((table.role == TARGET) & columns.operands.at_home)
     for row, piece in zip(stored.tolist(), pieces_of(table, stored), strict=True):
         replay.home[table.memories[table.memory[row]], piece.tensor][piece.box] = None
-    for piece in pieces_of(table, np.flatnonzero(stays.last & (table.role == WRITE))):
+    for piece in pieces_of(table, np.flatnonzero(residencies.last & (table.role == WRITE))):
         replay.written[piece.tensor][piece.box] = None
     for tensor, boxes in found.fetched.items():
         replay.fetched[tensor] = dict.fromkeys(boxes)
@@ -84,24 +84,24 @@ def _hand_over(found: Replayed, replay: Replay) -> None:
 
 
 def _place(columns: Columns, at: int, replay: Replay) -> None:
-    """Have a stay that lasts where it is, with those of its parts that are there."""
-    table, stays, pairing = columns.operands.table, columns.stays, columns.pairing
-    row = int(stays.place[at])
+    """Have a residency that lasts where it is, with those of its parts that are there."""
+    table, residencies, pairing = columns.operands.table, columns.residencies, columns.pairing
+    row = int(residencies.place[at])
     (piece,) = pieces_of(table, np.array([row]))
-    complete = bool(stays.complete[at] < FOREVER)
-    size = int(columns.operands.own_bytes[row] if complete else stays.wide[at])
+    complete = bool(residencies.complete[at] < FOREVER)
+    size = int(columns.operands.own_bytes[row] if complete else residencies.wide[at])
     region = Region(table.memories[table.memory[row]], int(table.offset[row]), size)
-    stay = replay.place(Operand(piece, region), None if complete else size)
+    residency = replay.place(Operand(piece, region), None if complete else size)
     if complete:
         return
-    adds = np.flatnonzero((stays.of == at) & (table.role == WRITE))
+    adds = np.flatnonzero((residencies.of == at) & (table.role == WRITE))
     parts: list[Box]
     if pairing.summed[row]:
         channels = int(pairing.channels[table.operator[table.instruction[row]]])
-        stay.unfinished = Unfinished(((0, channels),), sums=True)
+        residency.unfinished = Unfinished(((0, channels),), sums=True)
         parts = [((a, b),) for a, b in table.sums[table.instruction[adds]].tolist()]
     else:
-        stay.unfinished = Unfinished(piece.box, sums=False)
+        residency.unfinished = Unfinished(piece.box, sums=False)
         parts = [part.box for part in pieces_of(table, pairing.made[adds])]
     for part in parts:
-        stay.unfinished.add(part)
+        residency.unfinished.add(part)

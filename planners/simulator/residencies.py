@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Stay:
+class OpenResidency:
     """A residency in the making."""
 
     operand: Operand
@@ -63,37 +63,39 @@ class Residencies(LazyRows[Residency]):
         if self.replayed is not None:
             return self.columns.residencies()
         spaces = AddressSpace(self._program.memories)
-        stays = _stays(self._program, spaces)
-        for stay in stays:  # A sum that is complete takes its own bytes.
-            piece, region = stay.operand
+        residencies = _open_residencies(self._program, spaces)
+        for residency in residencies:  # A sum that is complete takes its own bytes.
+            piece, region = residency.operand
             own = region._replace(size_bytes=piece_bytes(self._graph, piece))
-            stay.operand = Operand(piece, own)
-        return _residencies(stays, spaces, frozenset(self._graph.outputs), len(self._program.steps))
+            residency.operand = Operand(piece, own)
+        return _residencies(
+            residencies, spaces, frozenset(self._graph.outputs), len(self._program.steps)
+        )
 
 
 @no_collection()
-def _stays(program: Program, spaces: AddressSpace) -> list[Stay]:
+def _open_residencies(program: Program, spaces: AddressSpace) -> list[OpenResidency]:
     """When what came and went, of a program that is known to be right."""
     roots = {name: spaces.root(name).name for name in spaces.memories}
-    here: dict[tuple[str, Piece], Stay] = {}
-    every: list[Stay] = []
+    here: dict[tuple[str, Piece], OpenResidency] = {}
+    every: list[OpenResidency] = []
 
     def place(operand: Operand, computed: bool) -> None:
         key = (roots[operand.region.memory], operand.piece)
         if key not in here:  # Else a part is added to it.
-            here[key] = Stay(operand, key[0], item.step, number, computed)
+            here[key] = OpenResidency(operand, key[0], item.step, number, computed)
             every.append(here[key])
 
     def release(operand: Operand) -> None:
-        stay = here.pop((roots[operand.region.memory], operand.piece))
-        stay.stop_step, stay.stop_instruction = item.step, number
+        residency = here.pop((roots[operand.region.memory], operand.piece))
+        residency.stop_step, residency.stop_instruction = item.step, number
 
     for number, item in enumerate(program.instructions):  # noqa: B007
         match item:
             case Load() | Store():
                 if item.source.offset is not None:
-                    stay = here[roots[item.source.memory], item.piece]
-                    stay.stored = isinstance(item, Store)
+                    residency = here[roots[item.source.memory], item.piece]
+                    residency.stored = isinstance(item, Store)
                 if item.target.offset is not None:
                     place(Operand(item.piece, item.target), False)
             case Compute():
@@ -107,45 +109,45 @@ def _stays(program: Program, spaces: AddressSpace) -> list[Stay]:
 
 
 def _residencies(
-    stays: Sequence[Stay], spaces: AddressSpace, outputs: frozenset[str], steps: int
+    residencies: Sequence[OpenResidency], spaces: AddressSpace, outputs: frozenset[str], steps: int
 ) -> tuple[Residency, ...]:
     """Finished residencies in program order, each with why it began and why it ended."""
     seen: set[tuple[str, Piece]] = set()
     first: list[bool] = []
-    for stay in stays:
-        key = (stay.memory, stay.operand.piece)
+    for residency in residencies:
+        key = (residency.memory, residency.operand.piece)
         first.append(key not in seen)
         seen.add(key)
     last: list[bool] = []
     seen.clear()
-    for stay in reversed(stays):
-        key = (stay.memory, stay.operand.piece)
+    for residency in reversed(residencies):
+        key = (residency.memory, residency.operand.piece)
         last.append(key not in seen)
         seen.add(key)
     last.reverse()
     return tuple(
         Residency(
-            piece=stay.operand.piece,
-            memory=stay.memory,
-            spans=spaces.spans(stay.operand.region),
-            start_step=stay.start_step,
-            stop_step=steps if stay.stop_step < 0 else stay.stop_step + 1,
-            start_instruction=stay.start_instruction,
-            stop_instruction=stay.stop_instruction,
-            origin=_origin(stay, is_first),
-            ending=_ending(stay, is_last, stay.operand.piece.tensor in outputs),
+            piece=residency.operand.piece,
+            memory=residency.memory,
+            spans=spaces.spans(residency.operand.region),
+            start_step=residency.start_step,
+            stop_step=steps if residency.stop_step < 0 else residency.stop_step + 1,
+            start_instruction=residency.start_instruction,
+            stop_instruction=residency.stop_instruction,
+            origin=_origin(residency, is_first),
+            ending=_ending(residency, is_last, residency.operand.piece.tensor in outputs),
         )
-        for stay, is_first, is_last in zip(stays, first, last, strict=True)
+        for residency, is_first, is_last in zip(residencies, first, last, strict=True)
     )
 
 
-def _origin(stay: Stay, is_first: bool) -> Origin:
-    if stay.computed:
+def _origin(residency: OpenResidency, is_first: bool) -> Origin:
+    if residency.computed:
         return "compute"
     return "load" if is_first else "retrieve"
 
 
-def _ending(stay: Stay, is_last: bool, is_output: bool) -> Ending:
+def _ending(residency: OpenResidency, is_last: bool, is_output: bool) -> Ending:
     if is_last:
-        return "output" if stay.stored and is_output else "dead"
-    return "spill" if stay.stored and not is_output else "drop"
+        return "output" if residency.stored and is_output else "dead"
+    return "spill" if residency.stored and not is_output else "drop"

@@ -198,31 +198,34 @@ class ReplayState:
 
     def find(self, operand: Operand) -> Resident:
         """The residency that an operand names, once nothing is left to be added to it."""
-        stay = self.find_any(operand)
-        if stay.unfinished is not None:
-            raise self.unfinished(stay, stay.unfinished)
-        return stay
+        residency = self.find_any(operand)
+        if residency.unfinished is not None:
+            raise self.unfinished(residency, residency.unfinished)
+        return residency
 
-    def unfinished(self, stay: Resident, missing: Unfinished) -> InvalidPlan:
+    def unfinished(self, residency: Resident, missing: Unfinished) -> InvalidPlan:
         """What is wrong with a piece to which parts are still to be added."""
-        reason = f"{name_of(stay.operand.piece)} is {missing.state}"
-        return self.fail(reason, "unfinished", stay.region)
+        reason = f"{name_of(residency.operand.piece)} is {missing.state}"
+        return self.fail(reason, "unfinished", residency.region)
 
     def find_any(self, operand: Operand) -> Resident:
         """The residency that an operand names: the same piece at the same bytes."""
         piece, region = operand
         self.memory(region)
-        stay = self.resident.get((self.spaces.root(region.memory).name, piece))
-        if stay is not None and stay.operand.region == region:  # It was checked when it was placed.
-            return stay
-        unfinished = stay is not None and stay.unfinished is not None
-        self._checked(operand, stay.region.size_bytes if stay and unfinished else None)
-        if stay is None:
+        residency = self.resident.get((self.spaces.root(region.memory).name, piece))
+        if (
+            residency is not None and residency.operand.region == region
+        ):  # It was checked when it was placed.
+            return residency
+        unfinished = residency is not None and residency.unfinished is not None
+        self._checked(operand, residency.region.size_bytes if residency and unfinished else None)
+        if residency is None:
             raise self.fail(f"{name_of(piece)} is not resident", "not resident", region)
-        if stay.spans != self._spans(region):
-            reason = f"{name_of(piece)} is resident at {stay.region.offset}, not {region.offset}"
+        if residency.spans != self._spans(region):
+            there = residency.region.offset
+            reason = f"{name_of(piece)} is resident at {there}, not {region.offset}"
             raise self.fail(reason, "wrong address", region)
-        return stay
+        return residency
 
     def checked_home(self, operand: Operand) -> Operand:
         """The operand, once it names its tensor's home: the place in it follows from the piece."""
@@ -259,30 +262,30 @@ class ReplayState:
             if clash := taken.clash(span.start, span.stop):
                 reason = f"{name_of(piece)} overwrites {name_of(clash[2].operand.piece)}, resident "
                 raise self.fail(f"{reason}at [{clash[0]}, {clash[1]})", "overlap", region)
-        stay = Resident(operand, root.name, spans)
+        residency = Resident(operand, root.name, spans)
         for span in spans:
-            taken.take(span.start, span.stop, stay)
-        self.resident[root.name, piece] = stay
+            taken.take(span.start, span.stop, residency)
+        self.resident[root.name, piece] = residency
         if not root.offchip:
             self.resident_bytes += region.size_bytes
             self.extent = max(self.extent, *(span.stop for span in spans))
             self.note_occupancy()
-        return stay
+        return residency
 
-    def settle(self, stay: Resident) -> None:
+    def settle(self, residency: Resident) -> None:
         """A sum that is complete takes its own bytes, the first of those that it had."""
-        piece, region = stay.operand
+        piece, region = residency.operand
         size = piece_bytes(self.graph, piece)
         if size == region.size_bytes:
             return
-        for span in stay.spans:
-            self.taken[stay.memory].free(span.start)
-        if not self.spaces.memories[stay.memory].offchip:
+        for span in residency.spans:
+            self.taken[residency.memory].free(span.start)
+        if not self.spaces.memories[residency.memory].offchip:
             self.resident_bytes -= region.size_bytes - size
-        stay.operand = Operand(piece, region._replace(size_bytes=size))
-        stay.spans = self._spans(stay.region)
-        for span in stay.spans:
-            self.taken[stay.memory].take(span.start, span.stop, stay)
+        residency.operand = Operand(piece, region._replace(size_bytes=size))
+        residency.spans = self._spans(residency.region)
+        for span in residency.spans:
+            self.taken[residency.memory].take(span.start, span.stop, residency)
 
     def note_occupancy(self) -> None:
         """Count what is on chip now towards this step."""
@@ -290,11 +293,11 @@ class ReplayState:
 
     def release(self, operand: Operand) -> None:
         """End a residency."""
-        stay = self.find(operand)
-        for span in stay.spans:
-            self.taken[stay.memory].free(span.start)
-        del self.resident[stay.memory, operand.piece]
-        if not self.spaces.memories[stay.memory].offchip:
+        residency = self.find(operand)
+        for span in residency.spans:
+            self.taken[residency.memory].free(span.start)
+        del self.resident[residency.memory, operand.piece]
+        if not self.spaces.memories[residency.memory].offchip:
             self.resident_bytes -= operand.region.size_bytes
 
 

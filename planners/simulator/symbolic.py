@@ -227,20 +227,20 @@ class Replay(ReplayState):
         root = self.spaces.root(self.memory(region).name)
         if (root.name, piece) not in self.resident:
             self.place(operand, size=size).unfinished = begun
-        stay = self.find_any(operand)
+        residency = self.find_any(operand)
         try:
-            if stay.unfinished is None:
+            if residency.unfinished is None:
                 raise ValueError("it is complete")
-            if stay.unfinished.sums != begun.sums:
+            if residency.unfinished.sums != begun.sums:
                 raise ValueError("sums and parts make no piece together")
-            stay.unfinished.add(part)
+            residency.unfinished.add(part)
         except ValueError as error:
             reason = f"{op.name} cannot add to {name_of(piece)}: {error}"
             raise self.fail(reason, "sums" if begun.sums else "parts", region) from None
-        if stay.unfinished.complete:
-            stay.unfinished = None
-            self.settle(stay)
-        return stay.unfinished is None
+        if residency.unfinished.complete:
+            residency.unfinished = None
+            self.settle(residency)
+        return residency.unfinished is None
 
     def _check_needs(
         self, item: Compute, piece: Piece, read: dict[str, list[Box]], last: bool
@@ -257,9 +257,9 @@ class Replay(ReplayState):
     # ---- the end ---------------------------------------------------------------------------
 
     def _check_end(self) -> None:
-        for stay in self.resident.values():
-            if stay.unfinished is not None:
-                raise self.unfinished(stay, stay.unfinished)
+        for residency in self.resident.values():
+            if residency.unfinished is not None:
+                raise self.unfinished(residency, residency.unfinished)
         for op in self.graph.operators:
             for tensor in op.outputs:
                 if uncovered(self.wholes[tensor].box, joined(self.written[tensor])):

@@ -109,7 +109,7 @@ def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
         told = timed(found.columns, machine, serial, times)
         same = schedule(program, machine, graph, serial=serial, seconds=times)
         assert columns_of_intervals(same).intervals() == same
-        narrow = (found.columns.stays.wide == _own(found.columns)).all()
+        narrow = (found.columns.residencies.wide == _own(found.columns)).all()
         assert (told and told.intervals()) == (
             same if narrow else None
         )  # Wide sums are left to the readable one.
@@ -117,7 +117,7 @@ def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
 
 
 def _own(found: columns.Columns) -> Numbers:
-    return found.operands.own_bytes[found.stays.place]
+    return found.operands.own_bytes[found.residencies.place]
 
 
 @pytest.mark.parametrize("name", NAMES)

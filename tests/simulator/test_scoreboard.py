@@ -53,7 +53,7 @@ class HandWaits:
         return lists(by_span, len(self._taken))
 
     @property
-    def lain(self) -> list[int]:
+    def overwritten(self) -> list[int]:
         return [residency for _, residency in self._taken]
 
     @property

@@ -1,4 +1,4 @@
-"""Do stays overwrite one another, which lay where others are placed, and how much is on chip?"""
+"""Do residencies overwrite one another, which lay in others' bytes, and how many are on chip?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from planners.core.tables.table import COMPUTE, Numbers
 from planners.simulator.columns.operands import Operands, Spans
-from planners.simulator.columns.pairing import FOREVER, PHASES, Stays
+from planners.simulator.columns.pairing import FOREVER, PHASES, PairedResidencies
 from planners.simulator.columns.undecided import require
 
 BLOCK = 4096
@@ -16,33 +16,33 @@ BLOCK = 4096
 
 
 class Owners(NamedTuple):
-    """Whose bytes spans take: by `span` (of `spans`, in order), the stays that lay there last."""
+    """Whose bytes spans take: by `span` (of `spans`, in order) what residencies lay there last."""
 
     spans: Spans
     span: Numbers
-    stay: Numbers
+    residency: Numbers
 
 
-def placed(operands: Operands, stays: Stays) -> Owners:
-    """The spans of all stays in order of placing, and whose bytes they take.
+def placed(operands: Operands, residencies: PairedResidencies) -> Owners:
+    """The spans of all residencies in order of placing, and whose bytes they take.
 
-    Raises `Undecided` where one takes bytes of a stay that has not ended.
+    Raises `Undecided` where one takes bytes of a residency that has not ended.
     """
-    own = operands.own_bytes[stays.place]
-    settles = np.flatnonzero(stays.wide != own)
-    end = stays.end.copy()
-    end[settles] = stays.complete[settles] + 1  # Then its own bytes are taken anew.
-    wide = operands.spans(stays.place, stays.wide)
-    rest = operands.spans(stays.place[settles], own[settles])
-    stay = np.concatenate((wide.row, settles[rest.row]))
+    own = operands.own_bytes[residencies.place]
+    settles = np.flatnonzero(residencies.wide != own)
+    end = residencies.end.copy()
+    end[settles] = residencies.complete[settles] + 1  # Then its own bytes are taken anew.
+    wide = operands.spans(residencies.place, residencies.wide)
+    rest = operands.spans(residencies.place[settles], own[settles])
+    residency = np.concatenate((wide.row, settles[rest.row]))
     start, stop = (np.concatenate(both) for both in zip(wide[1:], rest[1:], strict=True))
-    begins = np.concatenate((stays.begin[wide.row], end[settles[rest.row]]))
-    ends = np.concatenate((end[wide.row], stays.end[settles[rest.row]]))
+    begins = np.concatenate((residencies.begin[wide.row], end[settles[rest.row]]))
+    ends = np.concatenate((end[wide.row], residencies.end[settles[rest.row]]))
     order = np.argsort(begins, kind="stable")
-    spans = Spans(stay[order], start[order], stop[order])
+    spans = Spans(residency[order], start[order], stop[order])
     begins, ends = begins[order], ends[order]
     found: list[tuple[Numbers, Numbers]] = []
-    root = operands.root[stays.place][spans.row]
+    root = operands.root[residencies.place][spans.row]
     for each in np.unique(root).tolist():
         rows = np.flatnonzero(root == each)
         some = Spans(spans.row[rows], spans.start[rows], spans.stop[rows])
@@ -93,21 +93,23 @@ def _expanded(first: Numbers, stop: Numbers) -> tuple[Numbers, Numbers]:
     return which, np.arange(len(which)) - (np.cumsum(counts) - counts)[which] + first[which]
 
 
-def extent(operands: Operands, stays: Stays, spans: Spans) -> int:
+def extent(operands: Operands, residencies: PairedResidencies, spans: Spans) -> int:
     """The end of the highest byte on chip that is ever taken."""
-    onchip = ~operands.offchip[stays.place][spans.row]
+    onchip = ~operands.offchip[residencies.place][spans.row]
     return int(spans.stop[onchip].max(initial=0))
 
 
-def occupancy(operands: Operands, stays: Stays) -> tuple[int, ...]:
+def occupancy(operands: Operands, residencies: PairedResidencies) -> tuple[int, ...]:
     """The most bytes on chip in each step, seen at each placing and after each compute."""
     table = operands.table
-    onchip = np.flatnonzero(~operands.offchip[stays.place])
-    own = operands.own_bytes[stays.place[onchip]]
-    wide, end = stays.wide[onchip], stays.end[onchip]
+    onchip = np.flatnonzero(~operands.offchip[residencies.place])
+    own = operands.own_bytes[residencies.place[onchip]]
+    wide, end = residencies.wide[onchip], residencies.end[onchip]
     settles = np.flatnonzero(wide != own)
     gone = np.flatnonzero(end < FOREVER)
-    time = np.concatenate((stays.begin[onchip], stays.complete[onchip][settles] + 1, end[gone]))
+    time = np.concatenate(
+        (residencies.begin[onchip], residencies.complete[onchip][settles] + 1, end[gone])
+    )
     delta = np.concatenate((wide, (own - wide)[settles], -own[gone]))
     placing = np.arange(len(time)) < len(onchip)
     order = np.argsort(time, kind="stable")

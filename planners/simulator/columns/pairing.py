@@ -1,4 +1,4 @@
-"""Which placing each operand of a program names: every stay of a piece, from placing to release."""
+"""Which residency of a piece each operand of a program names, from its placing to its release."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ FOREVER = 1 << 62
 
 
 @dataclass(frozen=True)
-class Stays:
+class PairedResidencies:
     """Stays of pieces in memories with addresses, in the order of placing.
 
     `place` is the row that places a piece, `begin` and `end` are times (`PHASES` an instruction;
     `FOREVER` where it stays), `complete` the time at which all its parts are there (`begin` where
     it is made at once, `FOREVER` where some are to come), `wide` its bytes until then. `of` has the
-    stay of each row, -1 for none; `adds` the rows that add a part, each with whether it is the
-    `last` of its stay.
+    residency of each row, -1 for none; `adds` the rows that add a part, each with whether it is the
+    `last` of its residency.
     """
 
     place: Numbers
@@ -101,8 +101,8 @@ class Pairing:
                 size[rows] = np.array(sizes, np.int64)[which]
         return size
 
-    def stays(self) -> Stays:
-        """All stays of a program."""
+    def residencies(self) -> PairedResidencies:
+        """All residencies of a program."""
         table, operands = self.table, self.operands
         role, wide = table.role, self.wide_bytes()
         at, held = table.instruction, operands.addressed
@@ -129,32 +129,32 @@ class Pairing:
         again = placing & ~begins
         require(parts[row[again]], at[again])
         require(placing[:-1][again[1:]], at[1:][again[1:]])
-        stay = np.cumsum(begins) - 1
+        residency = np.cumsum(begins) - 1
         first = np.flatnonzero(begins)
         place = row[first]
-        require(parts[place[stay[again]]], at[again])
-        self._check_places(row, place[stay])
+        require(parts[place[residency[again]]], at[again])
+        self._check_places(row, place[residency])
         of = np.full(len(role), -1, np.int64)
-        of[row[~ending]] = stay[~ending]
-        of[row[ending]] = stay[ending]
+        of[row[~ending]] = residency[~ending]
+        of[row[ending]] = residency[ending]
         last = placing.copy()
         last[:-1] &= ~again[1:]
         end = np.full(len(place), FOREVER, np.int64)
-        end[stay[ending]] = time[ending]
+        end[residency[ending]] = time[ending]
         used = np.zeros(len(place), np.bool_)
-        used[stay[~placing]] = True
-        done = self._complete(row[placing], stay[placing], place)
+        used[residency[~placing]] = True
+        done = self._complete(row[placing], residency[placing], place)
         require(done | (self.begun & ~used))
         complete = time[first].copy()
-        complete[stay[last]] = np.where(done[stay[last]], time[last], FOREVER)
+        complete[residency[last]] = np.where(done[residency[last]], time[last], FOREVER)
         adds, lasts = np.zeros(len(role), np.bool_), np.zeros(len(role), np.bool_)
         adds[row[again]] = True
-        lasts[row[last]] = done[stay[last]]
+        lasts[row[last]] = done[residency[last]]
         inorder = np.argsort(time[first], kind="stable")
         back = np.empty_like(inorder)
         back[inorder] = np.arange(len(inorder))
         of[of >= 0] = back[of[of >= 0]]
-        return Stays(
+        return PairedResidencies(
             place=place[inorder],
             begin=time[first][inorder],
             end=end[inorder],
@@ -177,20 +177,20 @@ class Pairing:
             require(len(here.row) == len(there.row) == len(other))
             require(here.start == there.start, self.table.instruction[row[other]])
 
-    def _complete(self, row: Numbers, stay: Numbers, place: Numbers) -> Flags:
-        """By stay: whether the parts of its piece are all of it, once."""
+    def _complete(self, row: Numbers, residency: Numbers, place: Numbers) -> Flags:
+        """By residency: whether the parts of its piece are all of it, once."""
         table, done = self.table, np.ones(len(place), np.bool_)
         parted = self.parted[row]
-        require(parted == self.parted[place[stay]])
+        require(parted == self.parted[place[residency]])
         if parted.any():
-            some, group = np.unique(stay[parted], return_inverse=True)
+            some, group = np.unique(residency[parted], return_inverse=True)
             part, whole = self.made[row[parted]], place[some]
             low, high = table.start[whole], table.stop[whole]
             done[some] = tiled(group, table.start[part], table.stop[part], len(some), low, high)
         summed = self.summed[row]
-        require(summed == self.summed[place[stay]])
+        require(summed == self.summed[place[residency]])
         if summed.any():
-            some, group = np.unique(stay[summed], return_inverse=True)
+            some, group = np.unique(residency[summed], return_inverse=True)
             channels = self.channels[table.operator[table.instruction[place[some]]]]
             sums = table.sums[table.instruction[row[summed]]]
             require((sums[:, 0] >= 0) & (sums[:, 0] < sums[:, 1]))

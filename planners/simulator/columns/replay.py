@@ -35,7 +35,7 @@ from planners.simulator.columns.addresses import Owners, extent, occupancy, plac
 from planners.simulator.columns.homes import Homes
 from planners.simulator.columns.needs import NeedsAsked
 from planners.simulator.columns.operands import Operands
-from planners.simulator.columns.pairing import Pairing, Stays
+from planners.simulator.columns.pairing import PairedResidencies, Pairing
 from planners.simulator.columns.undecided import Undecided, require
 from planners.simulator.records.engines import Engines
 from planners.simulator.records.replayed import Counted, Replayed, is_long
@@ -46,11 +46,11 @@ MANY_PAIRS = 8
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Columns:
-    """A valid program: its operands, the stays that they name, and whose bytes these take."""
+    """A valid program: its operands, the residencies that they name, and whose bytes these take."""
 
     operands: Operands
     pairing: Pairing
-    stays: Stays
+    residencies: PairedResidencies
     owners: Owners
 
 
@@ -97,14 +97,16 @@ class ColumnsReplay:
     def count(self) -> Counted:
         """What it holds and moves."""
         self.operands.check_boxes()
-        stays = self.pairing.stays()
+        residencies = self.pairing.residencies()
         loaded, stored, fetched = self._transfers()
         return Counted(
             loaded_bytes=loaded,
             stored_bytes=stored,
             fetched=self._boxes(fetched),
-            extent_bytes=extent(self.operands, stays, self.operands.spans(stays.place, stays.wide)),
-            occupancy=occupancy(self.operands, stays),
+            extent_bytes=extent(
+                self.operands, residencies, self.operands.spans(residencies.place, residencies.wide)
+            ),
+            occupancy=occupancy(self.operands, residencies),
         )
 
     def run(self) -> Replayed:
@@ -117,25 +119,25 @@ class ColumnsReplay:
         require(all(tensor.elements for tensor in self.graph.tensors.values()))
         require(set(table.operators) <= set(self.graph.index))
         operands.check_boxes()
-        stays = self.pairing.stays()
-        owners = placed(operands, stays)
+        residencies = self.pairing.residencies()
+        owners = placed(operands, residencies)
         loaded, stored, fetched = self._transfers()
         self.homes.check(begun=self.begun)
         self._check_engines()
         self._check_operands()
         macs = self._macs()
-        self._check_needs(stays)
+        self._check_needs(residencies)
         if not self.begun:
-            self._check_written(stays)
+            self._check_written(residencies)
         return Replayed(
             loaded_bytes=loaded,
             stored_bytes=stored,
             fetched=self._boxes(fetched),
-            extent_bytes=extent(operands, stays, owners.spans),
+            extent_bytes=extent(operands, residencies, owners.spans),
             macs=macs,
             instructions=len(table),
-            occupancy=occupancy(operands, stays),
-            columns=Columns(operands, self.pairing, stays, owners),
+            occupancy=occupancy(operands, residencies),
+            columns=Columns(operands, self.pairing, residencies, owners),
         )
 
     # ---- transfers -------------------------------------------------------------------------
@@ -233,14 +235,14 @@ class ColumnsReplay:
         require(table.macs == macs, np.arange(len(table)))
         return sum(macs.tolist())
 
-    def _check_needs(self, stays: Stays) -> None:
+    def _check_needs(self, residencies: PairedResidencies) -> None:
         """Each compute reads all that it needs."""
         table = self.table
         writes = np.flatnonzero(table.role == WRITE)
         made = self.pairing.made[writes]
         at = table.instruction[writes]
         summed = table.sums[at, 1] >= 0
-        flags = summed * 2 + stays.last[writes]
+        flags = summed * 2 + residencies.last[writes]
         every, which = distinct(table.operator[at], table.tensor[writes], flags)
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(every) + 1))
@@ -264,10 +266,10 @@ class ColumnsReplay:
                     covers.add(at[rows[found.row]], found.tensor, found.start, found.stop)
         covers.check()
 
-    def _check_written(self, stays: Stays) -> None:
+    def _check_written(self, residencies: PairedResidencies) -> None:
         """Every operator has made all of its outputs."""
         table = self.table
-        rows = np.flatnonzero(stays.last & (table.role == WRITE))
+        rows = np.flatnonzero(residencies.last & (table.role == WRITE))
         boxes = self._boxes(rows)
         for op in self.graph.operators:
             for tensor in op.outputs:

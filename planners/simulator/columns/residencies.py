@@ -1,4 +1,4 @@
-"""The residencies of a valid program, from its stays."""
+"""The residencies of a valid program with where each came from and how it ended."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from planners.simulator.records.residency_columns import ENDINGS, ORIGINS, Resid
 
 def residency_columns(columns: Columns) -> ResidencyColumns:
     """Every residency in program order, each with why it began and why it ended."""
-    operands, stays = columns.operands, columns.stays
+    operands, residencies = columns.operands, columns.residencies
     graph, program = operands.graph, operands.program
-    table, place = operands.table, stays.place
+    table, place = operands.table, residencies.place
     key = operands.root[place] * (int(operands.piece.max(initial=0)) + 1) + operands.piece[place]
     first, last = np.zeros(len(place), np.bool_), np.zeros(len(place), np.bool_)
     first[np.unique(key, return_index=True)[1]] = True
     last[len(key) - 1 - np.unique(key[::-1], return_index=True)[1]] = True
-    sources = np.flatnonzero((table.role == SOURCE) & (stays.of >= 0))
+    sources = np.flatnonzero((table.role == SOURCE) & (residencies.of >= 0))
     stored = np.zeros(len(place), np.bool_)
-    stored[stays.of[sources]] = table.kind[table.instruction[sources]] == STORE  # By the last one.
+    stored[residencies.of[sources]] = (
+        table.kind[table.instruction[sources]] == STORE
+    )  # By the last one.
     outputs = np.array([name in graph.outputs for name in table.tensors], np.bool_)
     spans = operands.spans(place, operands.own_bytes[place])
-    ended = stays.end < FOREVER
-    stop = np.where(ended, stays.end // PHASES, -1)
-    begun = stays.begin // PHASES
+    ended = residencies.end < FOREVER
+    stop = np.where(ended, residencies.end // PHASES, -1)
+    begun = residencies.begin // PHASES
     loaded = np.where(first, ORIGINS.index("load"), ORIGINS.index("retrieve"))
     done = np.where(
         stored & outputs[table.tensor[place]], ENDINGS.index("output"), ENDINGS.index("dead")

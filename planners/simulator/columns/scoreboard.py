@@ -73,7 +73,7 @@ def issue_times(
             written_s, writer = max((end_s[each], each) for each in writers[begin:stop])
             if written_s > ready_s:
                 ready_s, blocker, cause = written_s, writer, _WRITE_AFTER_WRITE
-            read_s, reader = last_reads.before(at, waits.lain[begin:stop])
+            read_s, reader = last_reads.before(at, waits.overwritten[begin:stop])
             if read_s > ready_s:
                 ready_s, blocker, cause = read_s, reader, _WRITE_AFTER_READ
 

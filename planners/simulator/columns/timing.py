@@ -42,7 +42,7 @@ _SECONDS = ("start_s", "stop_s", "stall_s")
 def moved_by_columns(columns: Columns, machine: Machine) -> MovedBytes:
     """The bytes of `planners.simulator.traffic.moved_bytes`."""
     operands, table = columns.operands, columns.operands.table
-    adds = columns.stays.adds & columns.pairing.summed
+    adds = columns.residencies.adds & columns.pairing.summed
     moved = (table.role != PART) & (table.role != ENDED)
     reads = moved & (table.role != WRITE) & (table.role != TARGET)
     made = columns.pairing.made
@@ -165,7 +165,7 @@ class _Timing:
     def _computes(self, rows: Flags) -> Seconds:
         table = self.table
         role, sizes = table.role, table.size
-        again = self.columns.stays.adds & self.columns.pairing.summed
+        again = self.columns.residencies.adds & self.columns.pairing.summed
         reads = self._moved((role == READ) | again, self._crossing(sizes), "read_bytes_per_s")
         made = self.columns.pairing.made
         elements = self.operands.elements

@@ -1,8 +1,8 @@
 """What each instruction of a valid program waits for, from whose bytes it names.
 
 What is read was written by who placed it, or who added its last part; what is placed waits for the
-writers and readers of the stays whose bytes it takes. An issue is what starts at once: a compute,
-a transfer, or several loads that are joined.
+writers and readers of the residencies whose bytes it takes. An issue is what starts at once: a
+compute, a transfer, or several loads that are joined.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Waits:
     `head` is the first instruction of each issue. `reads` has the issues that wrote what one
     reads; a number beyond the issues names one of `several`, any of which may be the last. `spans`
     has the spans of bytes that one writes, and by span `writers` the issues that wrote there last
-    and `stays` which stays lay there (-1: its own), of which `readers` are the issues that read
-    them. `barriers` are the issues in front of which everything has to end.
+    and `overwritten` which residencies lay there (-1: its own), of which `readers` are the issues
+    that read them. `barriers` are the issues in front of which everything has to end.
     """
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self.table, self.stays = columns.operands.table, columns.stays
-        require(self.stays.wide == columns.operands.own_bytes[self.stays.place])
+        self.table, self.residencies = columns.operands.table, columns.residencies
+        require(self.residencies.wide == columns.operands.own_bytes[self.residencies.place])
         kind = self.table.kind
         transfer = (kind == LOAD) | (kind == STORE)
         joined = (kind == LOAD) & self.table.joined
@@ -76,37 +76,37 @@ class Waits:
         return len(self.head)
 
     def _link(self) -> None:
-        table, stays, count = self.table, self.stays, len(self)
-        role, of = table.role, stays.of
+        table, residencies, count = self.table, self.residencies, len(self)
+        role, of = table.role, residencies.of
         row_issue = self.issue[table.instruction]
         self._rows = row_issue
         held = of >= 0
         taking = held & ((role == WRITE) | (role == TARGET))
         reading = held & ((role == READ) | (role == SOURCE))
-        wrote = np.full(len(stays.place), -1, np.int64)
-        wrote[of[stays.last]] = row_issue[stays.last]
+        wrote = np.full(len(residencies.place), -1, np.int64)
+        wrote[of[residencies.last]] = row_issue[residencies.last]
         before = self._issue_before(np.flatnonzero(taking))
-        again = stays.adds & self.columns.pairing.summed
+        again = residencies.adds & self.columns.pairing.summed
         rows = np.concatenate((np.flatnonzero(reading), np.flatnonzero(again)))
         wait = np.concatenate((wrote[of[reading]], before[again]))
         home_rows, home_wait = self._homes()
         rows, wait = np.concatenate((rows, home_rows)), np.concatenate((wait, home_wait))
         order = np.argsort(rows, kind="stable")
         self.reads = _lists(row_issue[rows[order]], wait[order], count)
-        self.readers = _lists(of[reading], row_issue[reading], len(stays.place))
-        self._link_writes(np.flatnonzero(taking & stays.adds), before, wrote)
+        self.readers = _lists(of[reading], row_issue[reading], len(residencies.place))
+        self._link_writes(np.flatnonzero(taking & residencies.adds), before, wrote)
 
     def _issue_before(self, taking: Numbers) -> Numbers:
         """By row: the issue that wrote a part of the same piece before it."""
         before = np.full(len(self.table.role), -1, np.int64)
-        order = taking[np.argsort(self.stays.of[taking], kind="stable")]
-        same = self.stays.of[order[1:]] == self.stays.of[order[:-1]]
+        order = taking[np.argsort(self.residencies.of[taking], kind="stable")]
+        same = self.residencies.of[order[1:]] == self.residencies.of[order[:-1]]
         before[order[1:][same]] = self._rows[order[:-1][same]]
         return before
 
     def _link_writes(self, adds: Numbers, before: Numbers, wrote: Numbers) -> None:
         spans, owner_span, owner = self.columns.owners
-        placing = self.stays.place[spans.row]
+        placing = self.residencies.place[spans.row]
         row = np.concatenate((placing, adds))
         order = np.argsort(row, kind="stable")
         self.spans = _lists(self._rows[row[order]], np.arange(len(row)), len(self))
@@ -114,9 +114,9 @@ class Waits:
         position[order] = np.arange(len(order))
         key = np.concatenate((position[owner_span], position[len(placing) :]))
         writers = np.concatenate((wrote[owner], before[adds]))
-        lain = np.concatenate((owner, np.full(len(adds), -1, np.int64)))
+        overwritten = np.concatenate((owner, np.full(len(adds), -1, np.int64)))
         self.writers = _lists(key, writers, len(row))
-        self.lain = _lists(key, lain, len(row)).values
+        self.overwritten = _lists(key, overwritten, len(row)).values
 
     def _homes(self) -> tuple[Numbers, Numbers]:
         """Rows that read what was stored, and the issue that stored it, or one of `several`."""

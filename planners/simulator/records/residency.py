@@ -13,7 +13,7 @@ Ending = Literal["spill", "drop", "dead", "output"]
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """A stay of a piece in a memory during steps `[start_step, stop_step)`.
+    """The residency of a piece in a memory during steps `[start_step, stop_step)`.
 
     `origin`: loaded for the first time, retrieved after it had left, or computed. `ending`:
     stored because it is needed again (`spill`), left because a copy exists (`drop`), left as an

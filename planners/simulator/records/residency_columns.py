@@ -1,4 +1,4 @@
-"""Residencies as columns: one row a stay, one a span of its bytes."""
+"""Residencies as columns: one row a residency, one a span of its bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ResidencyColumns:
     """Residencies in program order, as `Residency` has them.
 
     `tensor` and `memory` are numbers of names, of which `ranks` has the axes of each tensor; boxes
-    are `start` and `stop` [n, axes] ([0, 1) on axes that a tensor has not); the spans of stay i are
-    rows `first[i]` to `first[i + 1]` of `span_start` and `span_stop`. `origin` and `ending` are
-    numbers of `ORIGINS` and `ENDINGS`.
+    are `start` and `stop` [n, axes] ([0, 1) on axes that a tensor has not); the spans of residency
+    i are rows `first[i]` to `first[i + 1]` of `span_start` and `span_stop`. `origin` and
+    `ending` are numbers of `ORIGINS` and `ENDINGS`.
     """
 
     tensors: tuple[str, ...]
@@ -50,13 +50,13 @@ class ResidencyColumns:
 
     @property
     def size_bytes(self) -> Numbers:
-        """Bytes of each stay."""
+        """Bytes of each residency."""
         sizes = np.append(0, np.cumsum(self.span_stop - self.span_start))
         found: Numbers = sizes[self.first[1:]] - sizes[self.first[:-1]]
         return found
 
     def held(self, steps: int) -> Numbers:
-        """The most bytes that the stays hold at once in each of so many steps."""
+        """The most bytes that the residencies hold at once in each of so many steps."""
         ended = np.flatnonzero(self.stop_instruction >= 0)
         size = self.size_bytes
         change = np.concatenate((-size[ended], size))  # What goes goes first.
@@ -69,7 +69,7 @@ class ResidencyColumns:
         return most
 
     def at(self, rows: Numbers) -> ResidencyColumns:
-        """Some of the stays, in this order."""
+        """Some of the residencies, in this order."""
         counts = (self.first[1:] - self.first[:-1])[rows]
         first = np.append(0, np.cumsum(counts))
         span = np.arange(first[-1]) - np.repeat(first[:-1] - self.first[:-1][rows], counts)
@@ -84,7 +84,7 @@ class ResidencyColumns:
         )
 
     def residencies(self) -> tuple[Residency, ...]:
-        """Every stay as an object."""
+        """Every residency as an object."""
         names, memories = self.tensors, self.memories
         both = np.stack((self.start, self.stop), axis=2).tolist()
         boxes = [tuple([(a, b) for a, b in axes]) for axes in both]
@@ -108,33 +108,35 @@ class ResidencyColumns:
         return tuple([Residency(*row) for row in rows])
 
 
-def columns_of_residencies(stays: Iterable[Residency]) -> ResidencyColumns:
+def columns_of_residencies(residencies: Iterable[Residency]) -> ResidencyColumns:
     """Residencies as columns."""
-    held = getattr(stays, "columns", None)
+    held = getattr(residencies, "columns", None)
     if isinstance(held, ResidencyColumns):  # They are held so, or were found so.
         return held
-    some = list(stays)
+    some = list(residencies)
     tensors = {name: at for at, name in enumerate(dict.fromkeys(s.tensor for s in some))}
     memories = {name: at for at, name in enumerate(dict.fromkeys(s.memory for s in some))}
-    ranks = {stay.tensor: len(stay.piece.box) for stay in some}
+    ranks = {residency.tensor: len(residency.piece.box) for residency in some}
     axes = max(ranks.values(), default=0)
-    boxes = [(*stay.piece.box, *((0, 1),) * (axes - len(stay.piece.box))) for stay in some]
+    boxes = [
+        (*residency.piece.box, *((0, 1),) * (axes - len(residency.piece.box))) for residency in some
+    ]
     ends = _numbers([[side for axis in box for side in axis] for box in boxes], 2 * axes)
-    spans = _numbers([(span.start, span.stop) for stay in some for span in stay.spans], 2)
+    spans = _numbers([(span.start, span.stop) for residency in some for span in residency.spans], 2)
     rest = _numbers(
         [
             (
-                tensors[stay.tensor],
-                memories[stay.memory],
-                len(stay.spans),
-                stay.start_step,
-                stay.stop_step,
-                stay.start_instruction,
-                stay.stop_instruction,
-                ORIGINS.index(stay.origin),
-                ENDINGS.index(stay.ending),
+                tensors[residency.tensor],
+                memories[residency.memory],
+                len(residency.spans),
+                residency.start_step,
+                residency.stop_step,
+                residency.start_instruction,
+                residency.stop_instruction,
+                ORIGINS.index(residency.origin),
+                ENDINGS.index(residency.ending),
             )
-            for stay in some
+            for residency in some
         ],
         9,
     )
