@@ -81,5 +81,5 @@ class Judgement:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `json.dumps`."""
-        told = {"assignment": self.assignment, "passed": self.passed, "says": self.says}
-        return {**told, "measured": dict(self.measured)}
+        data = {"assignment": self.assignment, "passed": self.passed, "says": self.says}
+        return {**data, "measured": dict(self.measured)}

@@ -33,18 +33,18 @@ def judge(task: Exercise | str | int, answer: Plan | Mapping[str, Any] | str | P
     (`planners.assignments.written`); or a file with either. Raises `UnknownName` for a task that
     does not exist; whatever is wrong with the answer is the verdict.
     """
-    asked = task if isinstance(task, Exercise) else find(task)
+    exercise = task if isinstance(task, Exercise) else find(task)
     try:
-        measured = _measured(asked, _read(answer))
+        measured = _measured(exercise, _read(answer))
     except (BadInput, InvalidPlan) as error:
-        return Judgement(asked.name, False, f"Not valid: {error}")
-    over = [goal for goal in asked.goals if measured[goal.measure] > goal.most]
-    shown = [goal.words(measured[goal.measure]) for goal in over or asked.goals]
+        return Judgement(exercise.name, False, f"Not valid: {error}")
+    over = [goal for goal in exercise.goals if measured[goal.measure] > goal.most]
+    shown = [goal.words(measured[goal.measure]) for goal in over or exercise.goals]
     if over:
         says = f"Valid, but it {' and '.join(shown)}; at most {over[0].limit} is asked."
     else:
         says = f"Passed: it {' and '.join(shown)}."
-    return Judgement(asked.name, not over, says, measured)
+    return Judgement(exercise.name, not over, says, measured)
 
 
 def _read(answer: Plan | Mapping[str, Any] | str | Path) -> Plan | Mapping[str, Any]:
@@ -132,13 +132,13 @@ def judge_folder(task: Exercise | str | int, folder: str | Path) -> list[dict[st
     Measures in bytes and seconds, None where an answer is not valid. Raises `BadInput` where there
     is no answer, `UnknownName` for a task that does not exist.
     """
-    asked = task if isinstance(task, Exercise) else find(task)
+    exercise = task if isinstance(task, Exercise) else find(task)
     paths = sorted(path for path in Path(folder).glob("*.json") if path.is_file())
     if not paths:
         raise BadInput(f"no answers in {folder}: it holds no .json file")
     rows = []
     for path in paths:
-        verdict = judge(asked, path)
+        verdict = judge(exercise, path)
         row: dict[str, Any] = {"student": path.stem, "assignment": verdict.assignment}
         row |= {"passed": verdict.passed}
         row |= {name: verdict.measured.get(name) for name in MEASURES}

@@ -23,15 +23,15 @@ def solution(
 
     Raises `UnknownName` for a task that does not exist.
     """
-    asked = task if isinstance(task, Exercise) else find(task)
-    plan = planned(asked, progress)
+    exercise = task if isinstance(task, Exercise) else find(task)
+    plan = planned(exercise, progress)
     instructions = tuple(plan.program.instructions)
-    if asked.answer == "plan":
+    if exercise.answer == "plan":
         return plan
-    if asked.answer == "moves":
+    if exercise.answer == "moves":
         return {"moves": moves_of(instructions)}
     computed = [item for item in instructions if isinstance(item, Compute)]
-    if asked.answer == "order":
+    if exercise.answer == "order":
         return {"order": [item.operator for item in computed]}
     at = {item.piece.tensor: item.target.offset for item in instructions if isinstance(item, Load)}
     at |= {write.piece.tensor: write.region.offset for item in computed for write in item.writes}

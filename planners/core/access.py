@@ -139,12 +139,12 @@ _how_read: dict[tuple[int, int, str], _HowRead] = {}
 def _known(graph: Graph, op: Operator, output: str) -> _HowRead:
     """What is known of an operator: it is held, so that no other has its number."""
     key = (id(graph), id(op), output)
-    known = _how_read.get(key)
-    if known is None:
+    how_read = _how_read.get(key)
+    if how_read is None:
         if len(_how_read) >= MOST_KNOWN:
             _how_read.clear()
-        known = _how_read[key] = _HowRead(graph, op, graph.tensors[output])
-    return known
+        how_read = _how_read[key] = _HowRead(graph, op, graph.tensors[output])
+    return how_read
 
 
 def _rule(op: Operator, tensor: Tensor, out: Tensor, main: bool) -> Callable[[Box], Box]:

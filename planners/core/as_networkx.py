@@ -20,23 +20,23 @@ def as_networkx(graph: Any) -> nx.MultiDiGraph[Any]:
     """
     import networkx as nx
 
-    found: nx.MultiDiGraph[Any] = nx.MultiDiGraph(
+    network: nx.MultiDiGraph[Any] = nx.MultiDiGraph(
         name=graph.name, bytes_per_element=graph.bytes_per_element
     )
     for position, op in enumerate(graph.operators):
-        found.add_node(op.name, position=position, **_facts(graph, op))
-    made = {tensor: op.name for op in graph.operators for tensor in op.outputs}
+        network.add_node(op.name, position=position, **_facts(graph, op))
+    producer = {tensor: op.name for op in graph.operators for tensor in op.outputs}
     for tensor in graph.inputs:
-        found.add_node((INPUT, tensor), kind=INPUT)
+        network.add_node((INPUT, tensor), kind=INPUT)
     for op in graph.operators:
         for tensor in op.inputs:
-            source = made.get(tensor, (INPUT, tensor))
-            found.add_edge(source, op.name, key=tensor, **_edge(graph, tensor))
+            source = producer.get(tensor, (INPUT, tensor))
+            network.add_edge(source, op.name, key=tensor, **_edge(graph, tensor))
     for tensor in graph.outputs:
-        found.add_node((OUTPUT, tensor), kind=OUTPUT)
-        source = made.get(tensor, (INPUT, tensor))
-        found.add_edge(source, (OUTPUT, tensor), key=tensor, **_edge(graph, tensor))
-    return found
+        network.add_node((OUTPUT, tensor), kind=OUTPUT)
+        source = producer.get(tensor, (INPUT, tensor))
+        network.add_edge(source, (OUTPUT, tensor), key=tensor, **_edge(graph, tensor))
+    return network
 
 
 def _facts(graph: Any, op: Any) -> dict[str, Any]:

@@ -69,17 +69,17 @@ class RecentObjects(Generic[T]):
 
     @property
     def _objects(self) -> deque[T]:
-        held: deque[T] = self._of_thread.__dict__.setdefault("objects", deque(maxlen=self._size))
-        return held
+        objects: deque[T] = self._of_thread.__dict__.setdefault("objects", deque(maxlen=self._size))
+        return objects
 
     def get(self, is_wanted: Callable[[T], bool], make: Callable[[], T]) -> T:
         """The first object held that is the wanted one, or a new one."""
-        held = self._objects
-        found = next((each for each in held if is_wanted(each)), None)
-        if found is None:
-            found = make()
-            held.append(found)
-        return found
+        objects = self._objects
+        wanted = next((each for each in objects if is_wanted(each)), None)
+        if wanted is None:
+            wanted = make()
+            objects.append(wanted)
+        return wanted
 
     def __iter__(self) -> Iterator[T]:
         """The objects held, the oldest first."""

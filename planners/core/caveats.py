@@ -56,17 +56,17 @@ class Caveats:
 
     def lines(self) -> list[str]:
         """A sentence each, for people."""
-        said = list(self.notes)
+        lines = list(self.notes)
         if self.opaque:
-            said.append(
+            lines.append(
                 f"{_count(self.opaque)} opaque, read all of what they read at once and count no "
                 f"MACs: {self._listed(self.opaque)}"
             )
         if self.uncounted:
-            said.append(
+            lines.append(
                 f"{_count(self.uncounted)} counted with 0 MACs: {self._listed(self.uncounted)}"
             )
-        return said
+        return lines
 
     def _listed(self, names: tuple[str, ...]) -> str:
         text = ", ".join(f"{name} ({self.kinds[name]})" for name in names[:LISTED])
@@ -101,8 +101,8 @@ def caveats(graph: Graph) -> Caveats:
         )
     if graph.state:
         notes.append(_kept(graph))
-    if "onnx" in source and (held := dequantized_whole(graph)):
-        notes.append(_in_floats(held))
+    if "onnx" in source and (dequantized := dequantized_whole(graph)):
+        notes.append(_in_floats(dequantized))
     return Caveats(tuple(notes), opaque, uncounted, kinds)
 
 

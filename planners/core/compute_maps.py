@@ -119,10 +119,10 @@ def ports_of(table: Any) -> ComputePorts:
 def _known_fields(item: Any, kind: type[Any], where: str) -> dict[str, Any]:
     if not isinstance(item, Mapping):
         raise BadInput(f"{where}: expected a table of fields, not {item!r:.80}")
-    known = [each.name for each in fields(kind)]
+    names = [each.name for each in fields(kind)]
     for name in item:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, 1)
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise BadInput(f"{where}: unknown field {name!r:.80}{hint}")
     return dict(item)

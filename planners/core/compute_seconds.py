@@ -50,11 +50,13 @@ def seconds_by_port(
     ports = machine.compute_ports
     named = {name for group in ports.parallel for name in group}
     rest = tuple(level.name for level in machine.memories if level.name not in named)
-    found = _in_turn(written_s, set(written_s) - set(ports.shared), machine)
+    port_seconds = _in_turn(written_s, set(written_s) - set(ports.shared), machine)
     for group in (*ports.parallel, rest):
         reads = _in_turn(read_s, group, machine)
-        found = longest(reads + _in_turn(written_s, set(group) & set(ports.shared), machine), found)
-    return found
+        port_seconds = longest(
+            reads + _in_turn(written_s, set(group) & set(ports.shared), machine), port_seconds
+        )
+    return port_seconds
 
 
 def _in_turn(seconds: Mapping[str, Seconds], names: Iterable[str], machine: Machine) -> Seconds:
@@ -136,10 +138,12 @@ class ComputeSeconds:
         work = self._work(operator)
         box = None if box is None else work.nest.like(box)
         key = (operator, box, elements, sums, macs)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = max(self._side_by_side(operator, box, elements, sums, macs))
-        return known
+        seconds = self._known.get(key)
+        if seconds is None:
+            seconds = self._known[key] = max(
+                self._side_by_side(operator, box, elements, sums, macs)
+            )
+        return seconds
 
     def array_and_outputs(
         self, operator: str, made: Sequence[Piece], sums: Sums, macs: int
@@ -202,15 +206,15 @@ class ComputeSeconds:
     def _laid(self, operator: str, box: Box, sums: Sums) -> tuple[float, int]:
         """Cycles of a part on its quickest map, and how often that reads each input."""
         key = (operator, box, sums)
-        known = self._cycles.get(key)
-        if known is None:
+        cycles_and_reads = self._cycles.get(key)
+        if cycles_and_reads is None:
             work = self._work(operator)
             extents = work.nest.extents(box, sums, work.kind)
             cycles, at = min((map_cycles(each, extents), i) for i, each in enumerate(work.maps))
             runs = (-(-channels // work.maps[at].outputs) for _, channels in extents.outputs)
             reads = 1 if work.kind in EACH_BY_ITSELF else max(runs)
-            known = self._cycles[key] = cycles, reads
-        return known
+            cycles_and_reads = self._cycles[key] = cycles, reads
+        return cycles_and_reads
 
     def crossing(self, tensor: str, memory: str) -> float:
         """What part of its bytes of a tensor are read where a compute reads it from a memory: of
@@ -248,8 +252,8 @@ class ComputeSeconds:
         """Seconds of array and outputs for an operator that is made at once."""
         if self.is_ideal or self.graph is None:
             return op.macs / self.machine.macs_per_s
-        made = [whole(self.graph.tensors[name]) for name in op.outputs]
-        return self.array_s(op.name, made, None, op.macs)
+        outputs = [whole(self.graph.tensors[name]) for name in op.outputs]
+        return self.array_s(op.name, outputs, None, op.macs)
 
     def parts_s(self, op: Operator, box: Box, count: int) -> float:
         """Seconds of array and outputs for an operator that is made in so many parts, each about as
@@ -303,7 +307,7 @@ def _work(graph: Graph, op: Operator, machine: Machine) -> _Work:
     slowest = min((rate for rate in own if rate is not None), default=rates.get("default", inf))
     given = None
     if op.seconds is not None:
-        made = [whole(graph.tensors[name]) for name in op.outputs]
-        given = _GivenWork(op.seconds, made[0].box, sum(p.elements for p in made), op.macs)
+        outputs = [whole(graph.tensors[name]) for name in op.outputs]
+        given = _GivenWork(op.seconds, outputs[0].box, sum(p.elements for p in outputs), op.macs)
     pace = slowest * machine.clock_hz
     return _Work(op.outputs[0], next(iter(op.inputs), ""), nest, kind, maps, pace, given)

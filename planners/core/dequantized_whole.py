@@ -17,14 +17,14 @@ def dequantized_whole(graph: Graph) -> dict[str, int]:
     readers = Counter(
         part.reads[0] for op in graph.operators for part in op.parts if _is_stored(part, op)
     )
-    held: dict[str, int] = {}
+    float_bytes: dict[str, int] = {}
     for op in graph.operators:
         for part in op.parts:
             if not _is_stored(part, op) or (readers[part.reads[0]] == 1 and _as_stored(part, op)):
                 continue
             wide = FLOAT16 if graph.tensors[op.outputs[0]].dtype == "float16" else FLOAT32
-            held[part.reads[0]] = prod(part.shape) * wide
-    return held
+            float_bytes[part.reads[0]] = prod(part.shape) * wide
+    return float_bytes
 
 
 def _as_stored(weight: Part, op: Operator) -> bool:

@@ -141,18 +141,20 @@ class MemoriesTooSmall(BudgetTooSmall):
     ) -> None:
         super().__init__(need_bytes, have_bytes, operator, tensors)
         self.memories, self.why = memories, why
-        held = " and ".join(memories)
+        names = " and ".join(memories)
         needs = f"operator {operator!r} ({', '.join(tensors)}) needs {need_bytes} bytes at once"
         if need_bytes <= have_bytes:
-            text = f"{needs}, {held} have {have_bytes} in all, but no way to share them out ({why})"
+            text = (
+                f"{needs}, {names} have {have_bytes} in all, but no way to share them out ({why})"
+            )
         elif len(memories) == 1:
             text = (
                 f"tensor {tensors[0]!r:.80} has {need_bytes} bytes, more than each memory: "
-                f"{held!r:.80} has {have_bytes}"
+                f"{names!r:.80} has {have_bytes}"
             )
         else:
             short = need_bytes - have_bytes
-            text = f"{needs}, {held} have {have_bytes} in all, short by {short}"
+            text = f"{needs}, {names} have {have_bytes} in all, short by {short}"
         self.args = (f"infeasible: {text}",)
 
     def __reduce__(self) -> tuple[type[MemoriesTooSmall], tuple[Any, ...]]:
@@ -178,13 +180,13 @@ class WishesConflict(BudgetTooSmall):
     ) -> None:
         super().__init__(need_bytes, have_bytes, operator, tensors)
         self.wishes, self.reason = wishes, reason
-        said = " and ".join(repr(wish) for wish in wishes)
+        texts = " and ".join(repr(wish) for wish in wishes)
         if need_bytes <= have_bytes:
-            text = f"infeasible at any budget: {said}: {reason}"
+            text = f"infeasible at any budget: {texts}: {reason}"
         else:
             binds = f"operator {operator!r}" + (f" ({', '.join(tensors)})" if tensors else "")
             text = (
-                f"infeasible: with {said}, {reason or binds} needs {need_bytes} bytes at once, "
+                f"infeasible: with {texts}, {reason or binds} needs {need_bytes} bytes at once, "
                 f"the budget is {have_bytes}, short by {need_bytes - have_bytes}; without "
                 f"{'it' if len(wishes) == 1 else 'one of them'} the budget is enough"
             )

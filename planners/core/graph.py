@@ -178,11 +178,11 @@ class Graph(Displayed):
 
         In `native` they have the accumulator's type of what is summed, and no less than their own.
         """
-        own = self.bytes_of(op.outputs[0], elements)
+        output_bytes = self.bytes_of(op.outputs[0], elements)
         if self.bytes_per_element != NATIVE:
-            return own
+            return output_bytes
         bits = bits_of_type(accumulator(self.tensors[op.inputs[0]].dtype))
-        return max(own, -(-elements * bits // 8))
+        return max(output_bytes, -(-elements * bits // 8))
 
     def types_of(self, op: Operator) -> tuple[str, ...]:
         """What an operator's tensors are, where bytes depend on it: none with one width for all."""
@@ -230,9 +230,11 @@ class Graph(Displayed):
     @property
     def timed_by(self) -> str:
         """What says the seconds of its operators; of what a file says, a line is told."""
-        told = self.source.get("times", "")
-        fine = isinstance(told, str) and told.isprintable() and len(told) <= 80
-        return told if told and fine else "the graph"
+        times_source = self.source.get("times", "")
+        fine = (
+            isinstance(times_source, str) and times_source.isprintable() and len(times_source) <= 80
+        )
+        return times_source if times_source and fine else "the graph"
 
     @property
     def macs(self) -> int:
@@ -446,7 +448,7 @@ def _validate(graph: Graph) -> None:
             raise BadInput(f"tensor {name!r} is empty: shape {tensor.shape}")
     if sum(graph.size_bytes(name) for name in graph.tensors) > _LARGEST:
         raise BadInput(f"graph {graph.name!r:.60} has more than 2**53 bytes of tensors")
-    known = {n for n, t in graph.tensors.items() if t.kind == "parameter"} | set(graph.inputs)
+    available = {n for n, t in graph.tensors.items() if t.kind == "parameter"} | set(graph.inputs)
     seen: set[str] = set()
     for op in graph.operators:
         if op.name in seen:
@@ -459,20 +461,20 @@ def _validate(graph: Graph) -> None:
         if len(set(operands)) != len(operands):
             raise BadInput(f"operator {op.name!r} names an operand twice")
         for name in operands:
-            if name not in known:
+            if name not in available:
                 raise BadInput(f"operator {op.name!r} reads {name!r} before it exists")
             if (graph.tensors[name].kind == "parameter") != (name in op.parameters):
                 kind = graph.tensors[name].kind
                 raise BadInput(f"operator {op.name!r} lists {name!r} wrongly: its kind is {kind}")
         for name in op.outputs:
-            if name not in graph.tensors or name in known:
+            if name not in graph.tensors or name in available:
                 raise BadInput(f"operator {op.name!r} cannot write {name!r}: unknown or written")
             if graph.tensors[name].kind != "activation":
                 raise BadInput(f"operator {op.name!r} writes {name!r}, which is no activation")
-            known.add(name)
+            available.add(name)
         _validate_parts(graph, op)
     for name in (*graph.inputs, *graph.outputs):
-        if name not in graph.tensors or name not in known:
+        if name not in graph.tensors or name not in available:
             raise BadInput(f"graph input or output {name!r} does not exist")
         if graph.tensors[name].kind == "parameter":
             raise BadInput(f"graph input or output {name!r} is a parameter")
@@ -480,8 +482,8 @@ def _validate(graph: Graph) -> None:
         if graph.tensors[name].kind not in ("input", "state"):
             raise BadInput(f"graph input {name!r} is of kind {graph.tensors[name].kind!r}")
     _validate_state(graph)
-    if len(known) != len(graph.tensors):
-        lost = sorted(set(graph.tensors) - known)
+    if len(available) != len(graph.tensors):
+        lost = sorted(set(graph.tensors) - available)
         raise BadInput(f"tensor {lost[0]!r} is neither an input, a parameter, nor written")
 
 

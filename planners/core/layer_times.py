@@ -44,17 +44,17 @@ def with_times(graph: Graph, path: str | Path, machine: Machine | None = None) -
     if export := export_of(text):
         clock = machine.clock_hz if machine else None
         exported = export.read(TimesFile(graph, Path(path), text, clock))
-        seconds, told = exported.seconds, exported.source
+        seconds, times_source = exported.seconds, exported.source
     else:
         samples = _samples(graph, path, text, (COLUMNS, KERNELS))
         seconds = {name: [row[-1] for row in rows] for name, rows in samples.items()}
-        told = f"table {Path(path).name}"
+        times_source = f"table {Path(path).name}"
     counted = {
         name: quantity(median(rows), f"{path}: seconds of layer {name!r:.60}", MOST_SECONDS)
         for name, rows in seconds.items()
     }
     operators = tuple(replace(op, seconds=counted[op.name]) for op in graph.operators)
-    return replace(graph, operators=operators, source={**graph.source, "times": told})
+    return replace(graph, operators=operators, source={**graph.source, "times": times_source})
 
 
 def read_samples(graph: Graph, path: str | Path) -> Samples:
@@ -89,9 +89,9 @@ def _samples(
         raise BadInput(f"cannot read times from {path}: {error}") from error
     head = tuple(cell.strip() for cell in rows[0]) if rows else ()
     if head not in columns:
-        told = f"{path}: the first line must be {' or '.join(map(','.join, columns))}"
+        message = f"{path}: the first line must be {' or '.join(map(','.join, columns))}"
         also = f", or that of {OF_EXPORTS}" if KERNELS in columns else ""
-        raise BadInput(told + also)
+        raise BadInput(message + also)
     samples: dict[str, list[tuple[float, ...]]] = {}
     operators = {op.name: op for op in graph.operators}
     for number, row in enumerate(rows[1:], start=2):

@@ -20,17 +20,17 @@ def on_use(
     A name that is the module's own last one stands for the module. What was used once is kept in
     the package, as an import would have left it.
     """
-    known = vars(sys.modules[package])
+    namespace = vars(sys.modules[package])
 
     def __getattr__(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(places[name])
         whole = places[name] == f"{package}.{name}"
-        known[name] = module if whole else getattr(module, name)
-        return known[name]
+        namespace[name] = module if whole else getattr(module, name)
+        return namespace[name]
 
     def __dir__() -> list[str]:
-        return sorted({*known, *places})
+        return sorted({*namespace, *places})
 
     return __getattr__, __dir__

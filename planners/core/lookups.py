@@ -29,7 +29,7 @@ def rows_of(op: Operator, table: str) -> Iterator[Part]:
 def looked_up(graph: Graph, op: Operator) -> dict[str, int]:
     """Elements of each table that an operator reads at most, where that is less than all of it."""
     shapes = {part.name: part.shape for part in op.parts}
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     others = set()
     for part in op.parts:
         for at, name in enumerate(part.reads):
@@ -39,14 +39,14 @@ def looked_up(graph: Graph, op: Operator) -> dict[str, int]:
             indices = part.reads[1] if len(part.reads) > 1 else ""
             of = graph.tensors[indices].shape if indices in graph.tensors else shapes.get(indices)
             if at == 0 and part.kind in PICKS and part.shape:
-                found[name] += prod(part.shape)
+                counts[name] += prod(part.shape)
             elif at == 0 and part.kind in SUMS_ROWS and of and len(shape) == 2:
-                found[name] += prod(of) * shape[1]
+                counts[name] += prod(of) * shape[1]
             else:
                 others.add(name)
     return {
         name: count
-        for name, count in found.items()
+        for name, count in counts.items()
         if name not in others and count < graph.tensors[name].elements
     }
 

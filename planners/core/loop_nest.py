@@ -183,10 +183,10 @@ def _product_shape(op: Operator, shape: tuple[int, ...]) -> tuple[tuple[int, ...
     at = next((i for i, part in enumerate(op.parts) if part.kind == op.kind), None)
     if at is None:
         return shape, False
-    own = op.parts[at].shape or shape
+    part_shape = op.parts[at].shape or shape
     after = op.parts[at + 1 :]
     kept = all(part.kind in KEEPS or part.relation[:1] in KEPT for part in after)
-    return own, not kept or own != shape
+    return part_shape, not kept or part_shape != shape
 
 
 def _axes(op: Operator, rank: int) -> tuple[int, int, int]:

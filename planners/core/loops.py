@@ -143,13 +143,13 @@ def after(items: Iterable[Item], count: int) -> Iterator[Instruction]:
 
 def pieces_of(items: Iterable[Item]) -> int:
     """How many pieces the computations of items read and write, loops expanded."""
-    found = 0
+    count = 0
     for item in items:
         if isinstance(item, Repeat):
-            found += item.count * pieces_of(item.body)
+            count += item.count * pieces_of(item.body)
         elif isinstance(item, Compute):
-            found += len(item.reads) + len(item.writes)
-    return found
+            count += len(item.reads) + len(item.writes)
+    return count
 
 
 def written_of(items: Iterable[Item]) -> int:
@@ -181,9 +181,9 @@ def mapped(items: Iterable[Item], change: Callable[[Instruction], Instruction]) 
 def among(items: Iterable[Item], wanted: Callable[[Instruction], bool]) -> Iterator[Item]:
     """The items that are wanted, by what does not move in them; loops of none are left out."""
     for item in items:
-        found = _wanted(item, (), wanted)
-        if found is not None:
-            yield found[0]
+        wanted_part = _wanted(item, (), wanted)
+        if wanted_part is not None:
+            yield wanted_part[0]
 
 
 def _wanted(

@@ -129,8 +129,8 @@ class Machine:
     @property
     def judge(self) -> str:
         """What judged its seconds; files may say anything, of which a line is told."""
-        told = self.sources.get("seconds_band", "").removeprefix("(measured) ")
-        return told if told and told.isprintable() and len(told) <= 300 else "its machine file"
+        band = self.sources.get("seconds_band", "").removeprefix("(measured) ")
+        return band if band and band.isprintable() and len(band) <= 300 else "its machine file"
 
     def tells_apart(self, seconds: float, other_s: float) -> bool:
         """Whether two times differ by more than the machine's were from their judge."""
@@ -241,13 +241,13 @@ def _build(kind: type[Any], values: Any, where: str) -> Any:
     """An instance of a dataclass from a table: unknown, missing and mistyped fields are named."""
     if not isinstance(values, dict):
         raise BadInput(f"{where}: expected a table of fields, not {values!r}")
-    known = {f.name: f for f in fields(kind)}
+    field_by_name = {f.name: f for f in fields(kind)}
     for name in values:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+        if name not in field_by_name:
+            near = difflib.get_close_matches(name, field_by_name, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise BadInput(f"{where}: unknown field {name!r}{hint}")
-    for name, spec in known.items():
+    for name, spec in field_by_name.items():
         if name in values:
             _check_type(values[name], str(spec.type), f"{where}: {name}")
         elif spec.default is MISSING and spec.default_factory is MISSING:
@@ -441,8 +441,8 @@ def _with_parts(item: Any, parts: Mapping[str, dict[str, Any]]) -> Any:
 
     A memory and an engine may share a name: each takes what it has.
     """
-    own = {f.name for f in fields(item)}
-    return replace(item, **{k: v for k, v in parts.get(item.name, {}).items() if k in own})
+    names = {f.name for f in fields(item)}
+    return replace(item, **{k: v for k, v in parts.get(item.name, {}).items() if k in names})
 
 
 def with_numbers(machine: str | Machine, numbers: Mapping[str, float]) -> Machine:

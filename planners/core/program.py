@@ -266,12 +266,12 @@ class AddressSpace:
 
         Raises `ValueError` where the region does not lie in its memory, or has no address.
         """
-        known = self._known.get(region)
-        if known is None:
+        spans = self._known.get(region)
+        if spans is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            known = self._known[region] = self._spans(region)
-        return known
+            spans = self._known[region] = self._spans(region)
+        return spans
 
     def _spans(self, region: Region) -> tuple[Span, ...]:
         memory = self.memories[region.memory]

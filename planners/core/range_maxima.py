@@ -16,8 +16,8 @@ def range_maxima(values: Sequence[int], starts: Sequence[int], stops: Sequence[i
     while 2 * width <= longest:
         levels.append(list(map(max, levels[-1][:-width], levels[-1][width:])))
         width *= 2
-    found = []
+    maxima = []
     for start, stop in ranges:
         level = (stop - start).bit_length() - 1
-        found.append(max(levels[level][start], levels[level][stop - (1 << level)]))
-    return found
+        maxima.append(max(levels[level][start], levels[level][stop - (1 << level)]))
+    return maxima

@@ -71,9 +71,9 @@ class PlannerInfo:
             short = {"parameters": True} if weights == COUNTED else {}  # what any planner knows
             rest = {name: value for name, value in options.items() if name != "weights"}
             taken = self.options.from_values(options) if self.options else {**rest, **short}
-        made = self.function()(graph, machine, budget_bytes, taken, progress)
-        told = self.cannot(weights)
-        return replace(made, notes=(*made.notes, told)) if told else made
+        plan = self.function()(graph, machine, budget_bytes, taken, progress)
+        caveat = self.cannot(weights)
+        return replace(plan, notes=(*plan.notes, caveat)) if caveat else plan
 
     def cannot(self, weights: str) -> str:
         """Why its plans are not compared with others where weights do this; empty if they are."""

@@ -211,9 +211,9 @@ def _write(c: _Call) -> list[Box | None]:
     first, *rest = c.operands
     over, numbers = c.numbers[0], c.numbers[1:]
     axes = list(zip(*(numbers[i::4] for i in range(4)), strict=True))
-    own: Box | None = c.box
+    written: Box | None = c.box
     if over:
-        own = _beside(c.box, [(start, stop, step) for start, stop, step, _ in axes])
+        written = _beside(c.box, [(start, stop, step) for start, stop, step, _ in axes])
     shape: list[int] = []
     part: list[tuple[int, int]] = []
     empty = False
@@ -226,7 +226,7 @@ def _write(c: _Call) -> list[Box | None]:
     if len(first) != len(axes):
         raise IndexError
     wanted = (None if empty else broadcast(o, tuple(shape), tuple(part)) for o in rest)
-    return [own, *wanted]
+    return [written, *wanted]
 
 
 def _beside(box: Box, part: Sequence[tuple[int, int, int]]) -> Box | None:
@@ -267,8 +267,10 @@ def _einsum(c: _Call) -> list[Box | None]:
     axes = iter(c.numbers)
     read: list[Box | None] = []
     for operand in c.operands:
-        own = [next(axes) for _ in operand]
-        read.append(tuple((0, n) if at < 0 or n == 1 else c.box[at] for at, n in zip(own, operand)))
+        operand_axes = [next(axes) for _ in operand]
+        read.append(
+            tuple((0, n) if at < 0 or n == 1 else c.box[at] for at, n in zip(operand_axes, operand))
+        )
     return read
 
 

@@ -57,14 +57,14 @@ class Paints:
     @property
     def definitions(self) -> str:
         """The patterns that are used."""
-        made = "".join(
+        patterns = "".join(
             f'<pattern id="{name}" width="{HATCH}" height="{HATCH}" '
             f'patternUnits="userSpaceOnUse"><rect width="{HATCH}" height="{HATCH}" '
             f'fill="{colour}"/><g class="sw-hatch">{LINES[hatch]}</g></pattern>'
             for (colour, hatch), name in self._made.items()
         )
-        hidden = f'<svg width="0" height="0" class="sw-defs"><defs>{made}</defs></svg>'
-        return hidden if made else ""
+        hidden = f'<svg width="0" height="0" class="sw-defs"><defs>{patterns}</defs></svg>'
+        return hidden if patterns else ""
 
 
 def drawing(

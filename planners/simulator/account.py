@@ -76,12 +76,12 @@ def account(graph: Graph, program: Program) -> Account:
         return Account(
             report.peak_bytes, report.extent_bytes, report.compulsory_bytes, report.traffic_bytes
         )
-    if (found := _counted(graph, program)) is not None:
+    if (result := _counted(graph, program)) is not None:
         return Account(
-            peak_bytes=max(found.occupancy, default=0),
-            extent_bytes=found.extent_bytes,
-            compulsory_bytes=compulsory_bytes(graph, found.fetched),
-            traffic_bytes=found.loaded_bytes + found.stored_bytes,
+            peak_bytes=max(result.occupancy, default=0),
+            extent_bytes=result.extent_bytes,
+            compulsory_bytes=compulsory_bytes(graph, result.fetched),
+            traffic_bytes=result.loaded_bytes + result.stored_bytes,
         )
     spaces = AddressSpace(program.memories)
     offchip = {memory.name for memory in program.memories if memory.offchip}

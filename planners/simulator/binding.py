@@ -92,19 +92,19 @@ def what_binds(plan: Plan, trace: Trace, machine: Machine | None = None) -> list
     machine, items = machine or plan.machine, list(plan.program.instructions)
     durations = Durations(machine, AddressSpace(plan.program.memories), plan.graph)
     engines = {each.instruction: each.engine for each in trace.intervals}
-    found: dict[str, OperatorBinding] = {}
+    bindings: dict[str, OperatorBinding] = {}
     for each in trace.intervals:
         item = items[each.instruction]
         if not isinstance(item, Compute):
             continue
-        binding = found.setdefault(item.operator, OperatorBinding(item.operator))
+        binding = bindings.setdefault(item.operator, OperatorBinding(item.operator))
         binding.macs += item.macs
         measured = given or durations.compute.is_given(item.operator)
         longest = GIVEN if measured else _longest(durations, item)
         binding.by[longest] += each.stop_s - each.start_s
         if each.blocker is not None and isinstance(items[each.blocker], (Load, Store)):
             binding.waited[engines[each.blocker]] += each.stall_s
-    return list(found.values())
+    return list(bindings.values())
 
 
 def _longest(durations: Durations, item: Compute) -> str:

@@ -148,13 +148,13 @@ def replay(
 
     Raises `InvalidPlan`.
     """
-    known = _last.get(program, graph, machine)
-    if known is None:
-        known = _replay(graph, held(program), progress, machine)
-        if _is_in_columns(known) and cannot_change(program):
-            _last.keep(known, program, graph, machine)
-            _figures.keep(replace(known, residencies=()), program, graph, machine)
-    return known
+    report = _last.get(program, graph, machine)
+    if report is None:
+        report = _replay(graph, held(program), progress, machine)
+        if _is_in_columns(report) and cannot_change(program):
+            _last.keep(report, program, graph, machine)
+            _figures.keep(replace(report, residencies=()), program, graph, machine)
+    return report
 
 
 def figures(
@@ -164,21 +164,21 @@ def figures(
     machine: Machine | None = None,
 ) -> CheckReport:
     """The same as `replay`, but for the residencies, which may be left out."""
-    known = _figures.get(program, graph, machine)
-    return replay(graph, program, progress, machine) if known is None else known
+    cached = _figures.get(program, graph, machine)
+    return replay(graph, program, progress, machine) if cached is None else cached
 
 
 def known_figures(graph: Graph, program: Program) -> CheckReport | None:
     """What a replay of this very program found, if it was one of the last, on whatever machine;
     without residencies."""
-    known = _figures.entry(program)
-    return known[1] if known is not None and known[0][0] is graph else None
+    entry = _figures.entry(program)
+    return entry[1] if entry is not None and entry[0][0] is graph else None
 
 
 def _is_in_columns(report: CheckReport) -> bool:
     """Whether the program was a long one, worth being known."""
-    found = report.residencies
-    return isinstance(found, Residencies) and found.replayed is not None
+    residencies = report.residencies
+    return isinstance(residencies, Residencies) and residencies.replayed is not None
 
 
 def _replay(
@@ -190,8 +190,8 @@ def _replay(
 
         if progress is not None:
             progress(Progress("checking every byte", 0.0))
-        found = replayed(graph, program, machine)
-        if found is None and is_longer(program):
+        replayed_program = replayed(graph, program, machine)
+        if replayed_program is None and is_longer(program):
             raise InvalidPlan(
                 f"the program has more than {MOST_INSTRUCTIONS:,} instructions, and longer ones "
                 "are not replayed",
@@ -199,10 +199,12 @@ def _replay(
             )
         from planners.simulator.locate_error import replay_from
 
-        found = found or replay_from(graph, program, progress, machine).run()
+        replayed_program = replayed_program or replay_from(graph, program, progress, machine).run()
     else:
-        found = Replay(graph, program, AddressSpace(program.memories), progress, machine).run()
-    return report_of(graph, program, found)
+        replayed_program = Replay(
+            graph, program, AddressSpace(program.memories), progress, machine
+        ).run()
+    return report_of(graph, program, replayed_program)
 
 
 def report_of(graph: Graph, program: Program, found: Replayed) -> CheckReport:

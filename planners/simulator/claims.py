@@ -196,7 +196,7 @@ def _waits_by_ring(streamed: StreamedParameters) -> bool:
 def _of_waits(streamed: StreamedParameters, ring: Ring, size: int) -> Iterator[_Claimed]:
     """The last layer whose bytes a layer takes in a ring, or one before it has taken: layers leave
     in order."""
-    held: list[tuple[int, int, int]] = []  # From, to and layer, by address.
+    waits: list[tuple[int, int, int]] = []  # From, to and layer, by address.
     last = -1
     for number, layer in enumerate(streamed.layers):
         wanted = -1
@@ -205,13 +205,13 @@ def _of_waits(streamed: StreamedParameters, ring: Ring, size: int) -> Iterator[_
             stop = begin + layer.size_bytes
             for low, high in ((begin, min(stop, size)), (0, stop - size)):
                 if low < high:
-                    at = bisect_right(held, low, key=lambda span: span[1])
-                    end = bisect_left(held, high, key=lambda span: span[0])
-                    last = max([last, *(span[2] for span in held[at:end])])
-                    cut = [(a, low, n) for a, _, n in held[at:end] if a < low]
+                    at = bisect_right(waits, low, key=lambda span: span[1])
+                    end = bisect_left(waits, high, key=lambda span: span[0])
+                    last = max([last, *(span[2] for span in waits[at:end])])
+                    cut = [(a, low, n) for a, _, n in waits[at:end] if a < low]
                     cut.append((low, high, number))
-                    cut += [(high, b, n) for _, b, n in held[at:end] if high < b]
-                    held[at:end] = cut
+                    cut += [(high, b, n) for _, b, n in waits[at:end] if high < b]
+                    waits[at:end] = cut
             wanted = last
         yield _Claimed(f"streaming.layers[{number}].waits.{ring}", layer.waits[ring], wanted)
 

@@ -71,8 +71,10 @@ def _assigned(program: Program, chosen: Mapping[int, str]) -> Program:
 
     instructions = program.instructions
     if isinstance(instructions, LoopedInstructions):
-        made = LoopedInstructions(assigned if instructions.lazy else tuple(assigned()))
-        return replace(program, instructions=made)
+        instructions_on_engines = LoopedInstructions(
+            assigned if instructions.lazy else tuple(assigned())
+        )
+        return replace(program, instructions=instructions_on_engines)
     return replace(program, instructions=tuple(expanded(assigned())))
 
 

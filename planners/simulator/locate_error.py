@@ -36,9 +36,9 @@ def replay_from(
     """The readable replay of a program, begun where columns no longer say that it is right."""
     replay = Replay(graph, program, AddressSpace(program.memories), progress, machine)
     table = table_of(program)
-    found = None if table is None else _longest(graph, program, table, machine)
-    if found is not None:
-        _hand_over(found, replay)
+    longest = None if table is None else _longest(graph, program, table, machine)
+    if longest is not None:
+        _hand_over(longest, replay)
     return replay
 
 
@@ -47,12 +47,12 @@ def _longest(
 ) -> Replayed | None:
     """What a beginning does that is right and, but for a short stretch, as long as there is one;
     None for none."""
-    right, wrong, at, found = 0, len(table) + 1, len(table), None
+    right, wrong, at, longest = 0, len(table) + 1, len(table), None
     while wrong - right > 1:
         hint = None
         try:
             begun = table.until(at)
-            found = ColumnsReplay(graph, program, begun, machine, begun=True).run()
+            longest = ColumnsReplay(graph, program, begun, machine, begun=True).run()
             right = at
         except Undecided as error:
             hint = error.at
@@ -63,7 +63,7 @@ def _longest(
             at = (right + wrong) // 2
         else:
             break
-    return found
+    return longest
 
 
 def _hand_over(found: Replayed, replay: Replay) -> None:

@@ -38,9 +38,9 @@ def check_levels(program: Program, machine: Machine) -> None:
     """Raise `InvalidPlan` where a program has a memory that the machine does not have, more of a
     slower one than it has, or one that is off chip in bytes and on chip in speed."""
     chips = {level.name for level in machine.banks}
-    known = {level.name for level in machine.memories}
+    level_names = {level.name for level in machine.memories}
     for memory in program.memories:
-        if memory.parent is None and (memory.level or memory.name) not in known:
+        if memory.parent is None and (memory.level or memory.name) not in level_names:
             raise _fail(f"memory {memory.name!r:.60} is none of the machine's")
         if memory.parent is None and memory.offchip and (memory.level or memory.name) in chips:
             raise _fail(f"memory {memory.name!r} is off chip, but as fast as what is on chip")

@@ -66,8 +66,8 @@ class Residencies(LazyRows[Residency]):
         residencies = _open_residencies(self._program, spaces)
         for residency in residencies:  # A sum that is complete takes its own bytes.
             piece, region = residency.operand
-            own = region._replace(size_bytes=piece_bytes(self._graph, piece))
-            residency.operand = Operand(piece, own)
+            own_region = region._replace(size_bytes=piece_bytes(self._graph, piece))
+            residency.operand = Operand(piece, own_region)
         return _residencies(
             residencies, spaces, frozenset(self._graph.outputs), len(self._program.steps)
         )

@@ -93,20 +93,27 @@ def simulate(plan: Plan, machine: Machine | None = None, *, serial: bool = False
 @no_collection()
 def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = False) -> Trace:
     """Time a plan that was replayed already: `report` is what the replay found."""
-    own = _same(machine, plan.machine)
-    given = plan.times if own else None
-    program = plan.program if own else on_another(plan.program, plan.machine, machine)
+    is_own_machine = _same(machine, plan.machine)
+    given = plan.times if is_own_machine else None
+    program = plan.program if is_own_machine else on_another(plan.program, plan.machine, machine)
     seconds = seconds_of(plan.program, plan.graph, given) if given else ()
     columns = report.residencies.replayed if isinstance(report.residencies, Residencies) else None
-    known = program is plan.program and not (spreads(machine) and not own)
-    found = None
+    is_checked = program is plan.program and not (spreads(machine) and not is_own_machine)
+    intervals = None
     if columns is not None:
         from planners.simulator.columns.timing import moved_by_columns, timed
 
-        found = timed(columns, machine, serial, seconds) if known else None
-    if found is None:
-        found = columns_of_intervals(
-            schedule(program, machine, plan.graph, serial=serial, seconds=seconds, spread=not own)
+        intervals = timed(columns, machine, serial, seconds) if is_checked else None
+    if intervals is None:
+        intervals = columns_of_intervals(
+            schedule(
+                program,
+                machine,
+                plan.graph,
+                serial=serial,
+                seconds=seconds,
+                spread=not is_own_machine,
+            )
         )
     moved = (
         moved_bytes(plan.program, machine, plan.graph)
@@ -116,14 +123,14 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
     return Trace(
         machine=machine.name,
         serial=serial,
-        makespan_s=found.makespan_s,
+        makespan_s=intervals.makespan_s,
         traffic_bytes=report.traffic_bytes,
         peak_bytes=report.peak_bytes,
         extent_bytes=report.extent_bytes,
-        energy=joules(machine, moved, found.makespan_s),
+        energy=joules(machine, moved, intervals.makespan_s),
         touched_bytes=moved.touched(bank.name for bank in machine.banks),
-        busy_s=found.by_engine(found.stop_s - found.start_s),
-        intervals=HeldIntervals(found),
+        busy_s=intervals.by_engine(intervals.stop_s - intervals.start_s),
+        intervals=HeldIntervals(intervals),
         times=times_text(given, machine, plan.graph),
     )
 

@@ -62,11 +62,11 @@ def _parsed(text: str, graph: Graph) -> Wish:
     kind, names = (words[0] if words else ""), tuple(words[1:])
     if len(words) == 3 and words[1] == "before":
         kind, names = "before", (words[0], words[2])
-    for known in KINDS:
-        if kind == known:
-            return _named(text, known, names, graph)
-    said = [word for word in words if difflib.get_close_matches(word, KINDS, 1)]
-    nearest = difflib.get_close_matches(said[0], KINDS, 1) if said else []
+    for each in KINDS:
+        if kind == each:
+            return _named(text, each, names, graph)
+    near_kinds = [word for word in words if difflib.get_close_matches(word, KINDS, 1)]
+    nearest = difflib.get_close_matches(near_kinds[0], KINDS, 1) if near_kinds else []
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     raise BadInput(f"wish {text!r:.80} is none: write {FORMS}{hint}")
 
@@ -74,14 +74,14 @@ def _parsed(text: str, graph: Graph) -> Wish:
 def _named(text: str, kind: Kind, names: tuple[str, ...], graph: Graph) -> Wish:
     of_tensor = kind in ("keep", "spill")
     what: str = "tensor" if of_tensor else "operator"
-    known: Collection[str] = graph.tensors if of_tensor else graph.index
+    names_there: Collection[str] = graph.tensors if of_tensor else graph.index
     count = 1 if of_tensor else 2
     if len(names) != count:
         things = "one tensor" if of_tensor else "two operators"
         raise BadInput(f"wish {text!r:.80} must name {things}, not {len(names)}: write {FORMS}")
     for name in names:
-        if name not in known:
-            nearest = difflib.get_close_matches(name, known, 1)
+        if name not in names_there:
+            nearest = difflib.get_close_matches(name, names_there, 1)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
             raise BadInput(f"wish {text!r:.80}: {graph.name!r} has no {what} {name!r:.60}{hint}")
     if len(set(names)) < count:

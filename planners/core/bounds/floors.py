@@ -62,8 +62,8 @@ class ProblemFloors:
 
     def stored_by(self, operators: Iterable[Operator]) -> int:
         """The same of those that some operators make."""
-        made = {name for op in operators for name in op.outputs}
-        return sum(map(self.graph.size_bytes, made.intersection(self.graph.outputs)))
+        produced = {name for op in operators for name in op.outputs}
+        return sum(map(self.graph.size_bytes, produced.intersection(self.graph.outputs)))
 
     @cached_property
     def read_in_place_bytes(self) -> int:

@@ -52,19 +52,19 @@ def late_loads_s(floors: ProblemFloors, budget_bytes: int) -> float:
     whole = sum(graph.size_bytes(t) for t in graph.tensors if graph.tensors[t].kind == "parameter")
     if floors.weights != COUNTED or whole <= budget_bytes or floors.machine.slower:
         return 0.0
-    known = _Waits(graph)
+    waits = _Waits(graph)
     most = _most_s(floors, budget_bytes)
     least, seen = floors.latency_s, set[Done]()
     for last in reversed(range(len(graph.operators))):
         if most[last] <= least:  # What waits for no more than lies in front of it cannot say more.
             break
-        done = known.waits(last)
+        done = waits.waits(last)
         if not done or done in seen:
             continue
         seen.add(done)
         sizes: dict[str, int] = {}
         for at in range(max(done) + 1, len(graph.operators)):
-            if done <= known.waits(at):
+            if done <= waits.waits(at):
                 op = graph.operators[at]
                 for name in op.parameters:
                     sizes[name] = max(touched_bytes(graph, op, name), sizes.get(name, 0))

@@ -79,8 +79,8 @@ class BestOfForms:
         """The same in a line."""
         if self.proven:
             return f"{self.badge}: no plan of the problem has less"
-        known = f"; at most {self.gap:.1%} of its {self.objective} could be saved"
-        return f"best of {self.forms} ways to plan{known if self.floor else ''}"
+        saving = f"; at most {self.gap:.1%} of its {self.objective} could be saved"
+        return f"best of {self.forms} ways to plan{saving if self.floor else ''}"
 
 
 @dataclass(frozen=True, slots=True)

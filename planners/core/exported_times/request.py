@@ -36,11 +36,11 @@ class ExportedTimes:
 
 def operators_by_part(graph: Graph) -> dict[str, tuple[Operator, Part]]:
     """The operator that runs each call of the source, and the call; of several the first."""
-    found: dict[str, tuple[Operator, Part]] = {}
+    by_part: dict[str, tuple[Operator, Part]] = {}
     for op in graph.operators:
         for part in op.parts or (Part(op.name, op.kind),):
-            found.setdefault(part.name, (op, part))
-    return found
+            by_part.setdefault(part.name, (op, part))
+    return by_part
 
 
 def quantity(value: Any, where: str, most: float = 1e15) -> float:

@@ -118,15 +118,15 @@ def _runs_text(count: int) -> str:
 
 def _parts_in_order(graph: Graph) -> dict[str, list[Operator]]:
     """By kind of call (`relu_` apart from `relu`) the operators that make it, in their order."""
-    found = defaultdict[str, list[tuple[float, Operator]]](list)
+    by_operator = defaultdict[str, list[tuple[float, Operator]]](list)
     for name, (op, part) in operators_by_part(graph).items():
         match = _NUMBERED.fullmatch(name)
         kind, number = (match["kind"], match["number"]) if match else ("", None)
         if kind in (part.kind, f"{part.kind}_"):
-            found[kind].append((float(number or 0), op))
+            by_operator[kind].append((float(number or 0), op))
         else:
-            found[part.kind].append((inf, op))
-    for kind, mine in found.items():
+            by_operator[part.kind].append((inf, op))
+    for kind, mine in by_operator.items():
         if len({number for number, _ in mine}) < len(mine) and kind not in FREE:
             raise BadInput(
                 f"{graph.name}: its calls of {kind:.60} are not named in their order: a trace of "
@@ -134,7 +134,7 @@ def _parts_in_order(graph: Graph) -> dict[str, list[Operator]]:
             )
     return {
         kind: [op for _, op in sorted(mine, key=lambda each: each[0])]
-        for kind, mine in found.items()
+        for kind, mine in by_operator.items()
     }
 
 
@@ -172,10 +172,10 @@ def _outermost(file: TimesFile) -> list[TracedCall]:
             steps.append((call.start_us, call.stop_us))
         else:
             threads[f"{event.get('pid')} {event.get('tid')}"].append(call)
-    found = [call for calls in threads.values() for call in _outer(calls)]
-    found.sort(key=lambda call: call.start_us)
+    outermost = [call for calls in threads.values() for call in _outer(calls)]
+    outermost.sort(key=lambda call: call.start_us)
     steps.sort()
-    return [call for call in found if _is_within(call, steps)] if steps else found
+    return [call for call in outermost if _is_within(call, steps)] if steps else outermost
 
 
 def _is_within(call: TracedCall, steps: list[tuple[float, float]]) -> bool:

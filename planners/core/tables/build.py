@@ -65,12 +65,12 @@ def table_of(program: Program) -> Table | None:
     Those of the last program are kept as long as it is there: a planner counts what it moves, and
     then replays it.
     """
-    known = _last.get(program)
-    if known is None:
-        known = _read(program)
-        if known is not None and cannot_change(program):
-            _last.keep(known, program)
-    return known
+    table = _last.get(program)
+    if table is None:
+        table = _read(program)
+        if table is not None and cannot_change(program):
+            _last.keep(table, program)
+    return table
 
 
 def _read(program: Program) -> Table | None:

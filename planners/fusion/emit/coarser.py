@@ -37,9 +37,9 @@ def instructions(arranger: Arranger, layout: GroupLayout, held: Collection[str] 
         total += 2 * len(loaded) * tiles * strips
         for i, member in members:
             for tensor in member.op.outputs:
-                own = tiles if tensor in arranger.sliced else 1
+                tile_count = tiles if tensor in arranger.sliced else 1
                 leaves = tensor in group.stored and tensor not in held
-                total += turns[tensor] * own * (1 + leaves)
+                total += turns[tensor] * tile_count * (1 + leaves)
             refilled = 0 if i in plan.kept else 2 * len(member.op.parameters)
             total += turns[member.op.outputs[0]] * tiles * (1 + refilled)
     return total * len(arranger.passes()) * arranger.batches * arranger.bands.count
@@ -146,8 +146,8 @@ def _in_another_way(
 def _likeness(model: GroupModel, placed: PlacedGroup) -> object:
     """Equal for groups that have the same coarser ways."""
     laid = placed.laid
-    held = tuple(tensor in laid.stays.at for tensor in laid.group.tensors)
-    return model.content(placed.mask), held, placed.high - placed.low, laid.plan
+    stays_whole = tuple(tensor in laid.stays.at for tensor in laid.group.tensors)
+    return model.content(placed.mask), stays_whole, placed.high - placed.low, laid.plan
 
 
 class _CoarserWay(NamedTuple):
@@ -178,8 +178,8 @@ class _CoarserWays:
     def _coming(
         model: GroupModel, placed: PlacedGroup, double_buffer: bool
     ) -> Iterator[_CoarserWay]:
-        held = frozenset(placed.laid.stays.at)
-        fit = model.every_way(placed.mask, placed.high - placed.low, held)
+        resident = frozenset(placed.laid.stays.at)
+        fit = model.every_way(placed.mask, placed.high - placed.low, resident)
         seen = {_kind(placed.laid.plan)}
         for way in sorted(fit, key=lambda p: (p.traffic_bytes, p.strips)):
             if _kind(way) in seen or len(seen) > TRIES:

@@ -167,7 +167,7 @@ class GroupEmitter:
         members = [(i, self.group.members[i]) for i in unit.members]
         around = {t for _, m in members for t in m.op.inputs}
         loaded = [t for t in self.group.loaded if t in self.sliced and t in around]
-        made = [t for _, m in members for t in m.op.outputs if t in self.sliced]
+        outputs_sliced = [t for _, m in members for t in m.op.outputs if t in self.sliced]
         whole: dict[int, tuple[Operand, ...]] = {}  # complete after the last channels
         parts = pass_ranges(unit.channels, count)
 
@@ -190,7 +190,7 @@ class GroupEmitter:
                 else:
                     yield from self._compute(index, whole[index] + few, rows, channels, None)
                 yield from self._leave(few)
-            for tensor in (*loaded, *made):
+            for tensor in (*loaded, *outputs_sliced):
                 yield from self._release(tensor, rows_of(self.graph.tensors[tensor]))
 
         yield from self._tiled(unit.members, parts, strip, tile)

@@ -28,12 +28,12 @@ def placed(operands: Operands, residencies: PairedResidencies) -> Owners:
 
     Raises `Undecided` where one takes bytes of a residency that has not ended.
     """
-    own = operands.own_bytes[residencies.place]
-    settles = np.flatnonzero(residencies.wide != own)
+    own_bytes = operands.own_bytes[residencies.place]
+    settles = np.flatnonzero(residencies.wide != own_bytes)
     end = residencies.end.copy()
     end[settles] = residencies.complete[settles] + 1  # Then its own bytes are taken anew.
     wide = operands.spans(residencies.place, residencies.wide)
-    rest = operands.spans(residencies.place[settles], own[settles])
+    rest = operands.spans(residencies.place[settles], own_bytes[settles])
     residency = np.concatenate((wide.row, settles[rest.row]))
     start, stop = (np.concatenate(both) for both in zip(wide[1:], rest[1:], strict=True))
     begins = np.concatenate((residencies.begin[wide.row], end[settles[rest.row]]))
@@ -41,14 +41,14 @@ def placed(operands: Operands, residencies: PairedResidencies) -> Owners:
     order = np.argsort(begins, kind="stable")
     spans = Spans(residency[order], start[order], stop[order])
     begins, ends = begins[order], ends[order]
-    found: list[tuple[Numbers, Numbers]] = []
+    owners_by_part: list[tuple[Numbers, Numbers]] = []
     root = operands.root[residencies.place][spans.row]
     for each in np.unique(root).tolist():
         rows = np.flatnonzero(root == each)
         some = Spans(spans.row[rows], spans.start[rows], spans.stop[rows])
         span, before = _owners(some, begins[rows], ends[rows])
-        found.append((rows[span], spans.row[rows[before]]))
-    pairs = [np.concatenate(column) for column in zip(*found, strict=True)]
+        owners_by_part.append((rows[span], spans.row[rows[before]]))
+    pairs = [np.concatenate(column) for column in zip(*owners_by_part, strict=True)]
     span, owner = pairs or [np.zeros(0, np.int64)] * 2
     order = np.argsort(span, kind="stable")
     return Owners(spans, span[order], owner[order])
@@ -103,22 +103,22 @@ def occupancy(operands: Operands, residencies: PairedResidencies) -> tuple[int, 
     """The most bytes on chip in each step, seen at each placing and after each compute."""
     table = operands.table
     onchip = np.flatnonzero(~operands.offchip[residencies.place])
-    own = operands.own_bytes[residencies.place[onchip]]
+    own_bytes = operands.own_bytes[residencies.place[onchip]]
     wide, end = residencies.wide[onchip], residencies.end[onchip]
-    settles = np.flatnonzero(wide != own)
+    settles = np.flatnonzero(wide != own_bytes)
     gone = np.flatnonzero(end < FOREVER)
     time = np.concatenate(
         (residencies.begin[onchip], residencies.complete[onchip][settles] + 1, end[gone])
     )
-    delta = np.concatenate((wide, (own - wide)[settles], -own[gone]))
+    delta = np.concatenate((wide, (own_bytes - wide)[settles], -own_bytes[gone]))
     placing = np.arange(len(time)) < len(onchip)
     order = np.argsort(time, kind="stable")
     time, placing = time[order], placing[order]
-    held = np.cumsum(delta[order])
+    held_bytes = np.cumsum(delta[order])
     most = np.zeros(len(operands.program.steps), np.int64)
-    np.maximum.at(most, table.step[time[placing] // PHASES], held[placing])
+    np.maximum.at(most, table.step[time[placing] // PHASES], held_bytes[placing])
     computes = np.flatnonzero(table.kind == COMPUTE)
     after = np.searchsorted(time, (computes + 1) * PHASES) - 1
     seen = after >= 0
-    np.maximum.at(most, table.step[computes[seen]], held[after[seen]])
+    np.maximum.at(most, table.step[computes[seen]], held_bytes[after[seen]])
     return tuple(most.tolist())

@@ -117,8 +117,8 @@ class NeedsAsked:
                     if (name, at) in led:
                         return None
                     led.add((name, at))
-                    found = np.array(sides, np.int64)[which]
-                    columns[name][at] = [found[:, 0], found[:, 1]]
+                    bounds = np.array(sides, np.int64)[which]
+                    columns[name][at] = [bounds[:, 0], bounds[:, 1]]
         rows = np.arange(len(self.start))
         return [
             Needed(rows, name, *(_columns(axes, side, len(rows)) for side in (0, 1)))
@@ -130,7 +130,7 @@ class NeedsAsked:
         every, which = distinct(*[s for both in self._ends() for s in both] or [self.start[:, 0]])
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(every) + 1))
-        found: dict[str, list[tuple[Numbers, Box]]] = {}
+        by_tensor: dict[str, list[tuple[Numbers, Box]]] = {}
         for at, each in enumerate(every.tolist()):
             rows = order[bounds[at] : bounds[at + 1]]
             ranges = list(zip(each[::2], each[1::2], strict=False))
@@ -140,8 +140,8 @@ class NeedsAsked:
             for name, box_read in needs_apart(
                 self.graph, self.op, self.output, box, sums, self.last
             ):
-                found.setdefault(name, []).append((rows, box_read))
-        for name, some in found.items():
+                by_tensor.setdefault(name, []).append((rows, box_read))
+        for name, some in by_tensor.items():
             counts = [len(rows) for rows, _ in some]
             rank = len(self.graph.tensors[name].shape)
             flat = np.array([read for _, read in some], np.int64).reshape(len(some), rank, 2)

@@ -59,15 +59,15 @@ class Pairing:
     def made(self) -> Numbers:
         """For each write the row whose box it makes: its own, or that of its part."""
         table = self.table
-        made = np.arange(len(table.role))
+        rows = np.arange(len(table.role))
         parts, writes = np.flatnonzero(table.role == PART), np.flatnonzero(self.parted)
         require(len(parts) == len(writes))
         require(table.instruction[parts] == table.instruction[writes])
         require(table.tensor[parts] == table.tensor[writes])
         require(table.start[parts] >= table.start[writes])
         require(table.stop[parts] <= table.stop[writes])
-        made[writes] = parts
-        return made
+        rows[writes] = parts
+        return rows
 
     @cached_property
     def parted(self) -> Flags:
@@ -172,8 +172,11 @@ class Pairing:
         same &= operands.place[row] == operands.place[place]
         other = np.flatnonzero(~same)
         if len(other):  # Other names of the same bytes, where they lie in one stretch.
-            own = operands.own_bytes[row[other]]
-            here, there = operands.spans(row[other], own), operands.spans(place[other], own)
+            own_bytes = operands.own_bytes[row[other]]
+            here, there = (
+                operands.spans(row[other], own_bytes),
+                operands.spans(place[other], own_bytes),
+            )
             require(len(here.row) == len(there.row) == len(other))
             require(here.start == there.start, self.table.instruction[row[other]])
 

@@ -32,11 +32,11 @@ _rule = IdentityCache[ComputeSeconds]()
 
 def compute_of(columns: Columns, machine: Machine) -> ComputeSeconds:
     """The seconds of what a table's computes make on a machine: what is known of it stays known."""
-    known = _rule.get(columns, machine)
-    if known is None:
-        known = ComputeSeconds(columns.operands.graph, machine)
-        _rule.keep(known, columns, machine)
-    return known
+    rule = _rule.get(columns, machine)
+    if rule is None:
+        rule = ComputeSeconds(columns.operands.graph, machine)
+        _rule.keep(rule, columns, machine)
+    return rule
 
 
 _last = IdentityCache[tuple[list[ComputedPart], Numbers]]()
@@ -44,11 +44,11 @@ _last = IdentityCache[tuple[list[ComputedPart], Numbers]]()
 
 def computed_parts(columns: Columns, compute: ComputeSeconds) -> tuple[list[ComputedPart], Numbers]:
     """The different parts that computes make, and by compute which of them it makes."""
-    known = _last.get(columns, compute.machine)
-    if known is None:
-        known = _parts(columns, compute)
-        _last.keep(known, columns, compute.machine)
-    return known
+    parts = _last.get(columns, compute.machine)
+    if parts is None:
+        parts = _parts(columns, compute)
+        _last.keep(parts, columns, compute.machine)
+    return parts
 
 
 def _parts(columns: Columns, compute: ComputeSeconds) -> tuple[list[ComputedPart], Numbers]:

@@ -45,22 +45,22 @@ def moved_by_columns(columns: Columns, machine: Machine) -> MovedBytes:
     adds = columns.residencies.adds & columns.pairing.summed
     moved = (table.role != PART) & (table.role != ENDED)
     reads = moved & (table.role != WRITE) & (table.role != TARGET)
-    made = columns.pairing.made
+    part_rows = columns.pairing.made
     sizes = np.where(moved, table.size, 0)
-    written = sizes * operands.elements[made] // operands.elements
+    written = sizes * operands.elements[part_rows] // operands.elements
     times = _read_again(columns, machine)
     level = [machine.memory(name).name for name in operands.level]
-    found = tuple[dict[str, int], ...](({}, {}, {}))
+    by_memory = tuple[dict[str, int], ...](({}, {}, {}))
     for rows, some, of_each in zip(
         (reads | adds, moved & ~reads, times > 0),
         (sizes, written, sizes * times),
-        found,
+        by_memory,
         strict=True,
     ):
         for memory in np.unique(operands.memory[rows]).tolist():
             here = some[rows & (operands.memory == memory)]
             of_each[level[memory]] = of_each.get(level[memory], 0) + int(here.sum())
-    return MovedBytes(int(table.macs.sum()), *found)
+    return MovedBytes(int(table.macs.sum()), *by_memory)
 
 
 def _read_again(columns: Columns, machine: Machine) -> Numbers:
@@ -86,14 +86,14 @@ def timed(
 ) -> IntervalColumns | None:
     """The intervals of `planners.simulator.timing.schedule`; None where transfers may choose."""
     how = (machine, serial, tuple(seconds))
-    if (known := _last.get(columns, *how)) is not None:
-        return known
+    if (cached := _last.get(columns, *how)) is not None:
+        return cached
     try:
-        found = _Timing(columns, machine, seconds).intervals(serial)
+        intervals = _Timing(columns, machine, seconds).intervals(serial)
     except Undecided:
         return None
-    _last.keep(found, columns, *how)
-    return found
+    _last.keep(intervals, columns, *how)
+    return intervals
 
 
 class _Timing:
@@ -138,10 +138,12 @@ class _Timing:
         values: dict[tuple[int, int], float] = {}
         every, which = distinct(table.kind[rows], table.engine[rows])
         for kind, engine in every.tolist():
-            own = table.engines[engine] or ("dma_in" if kind == LOAD else "dma_out")
-            values[kind, engine] = getattr(self.machine.engine(own), name)
-        found = np.array([values[kind, engine] for kind, engine in every.tolist()], np.float64)
-        of_each: Seconds = found[which]
+            engine_name = table.engines[engine] or ("dma_in" if kind == LOAD else "dma_out")
+            values[kind, engine] = getattr(self.machine.engine(engine_name), name)
+        distinct_values = np.array(
+            [values[kind, engine] for kind, engine in every.tolist()], np.float64
+        )
+        of_each: Seconds = distinct_values[which]
         return of_each
 
     def _rates(self, name: str) -> Seconds:
@@ -167,9 +169,9 @@ class _Timing:
         role, sizes = table.role, table.size
         again = self.columns.residencies.adds & self.columns.pairing.summed
         reads = self._moved((role == READ) | again, self._crossing(sizes), "read_bytes_per_s")
-        made = self.columns.pairing.made
+        part_rows = self.columns.pairing.made
         elements = self.operands.elements
-        written = sizes * elements[made] // elements
+        written = sizes * elements[part_rows] // elements
         writes = self._moved(role == WRITE, written, "write_bytes_per_s")
         moving = seconds_by_port(reads, writes, self.machine, np.maximum)
         arrays = self._arrays(rows)

@@ -80,9 +80,9 @@ class Waits:
         role, of = table.role, residencies.of
         row_issue = self.issue[table.instruction]
         self._rows = row_issue
-        held = of >= 0
-        taking = held & ((role == WRITE) | (role == TARGET))
-        reading = held & ((role == READ) | (role == SOURCE))
+        is_resident = of >= 0
+        taking = is_resident & ((role == WRITE) | (role == TARGET))
+        reading = is_resident & ((role == READ) | (role == SOURCE))
         wrote = np.full(len(residencies.place), -1, np.int64)
         wrote[of[residencies.last]] = row_issue[residencies.last]
         before = self._issue_before(np.flatnonzero(taking))

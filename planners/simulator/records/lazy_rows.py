@@ -81,7 +81,7 @@ class ColumnRows(LazyRows[Row]):
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """The place of the first equal row. Raises `ValueError` where there is none."""
         places = range(len(self))[start:stop]
-        found = next((at for at, row in enumerate(self) if at in places and row == value), None)
-        if found is None:
+        place = next((at for at, row in enumerate(self) if at in places and row == value), None)
+        if place is None:
             raise ValueError(f"{value!r:.80} is not among these {len(self)} rows")
-        return found
+        return place

@@ -52,8 +52,8 @@ class ResidencyColumns:
     def size_bytes(self) -> Numbers:
         """Bytes of each residency."""
         sizes = np.append(0, np.cumsum(self.span_stop - self.span_start))
-        found: Numbers = sizes[self.first[1:]] - sizes[self.first[:-1]]
-        return found
+        by_residency: Numbers = sizes[self.first[1:]] - sizes[self.first[:-1]]
+        return by_residency
 
     def held(self, steps: int) -> Numbers:
         """The most bytes that the residencies hold at once in each of so many steps."""
@@ -110,9 +110,9 @@ class ResidencyColumns:
 
 def columns_of_residencies(residencies: Iterable[Residency]) -> ResidencyColumns:
     """Residencies as columns."""
-    held = getattr(residencies, "columns", None)
-    if isinstance(held, ResidencyColumns):  # They are held so, or were found so.
-        return held
+    columns = getattr(residencies, "columns", None)
+    if isinstance(columns, ResidencyColumns):  # They are held so, or were found so.
+        return columns
     some = list(residencies)
     tensors = {name: at for at, name in enumerate(dict.fromkeys(s.tensor for s in some))}
     memories = {name: at for at, name in enumerate(dict.fromkeys(s.memory for s in some))}

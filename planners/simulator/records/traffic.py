@@ -39,13 +39,13 @@ def joules(machine: Machine, moved: MovedBytes, makespan_s: float = 0.0) -> Mapp
     for bytes that an array with maps reads again.
     """
     read, written = moved.read, moved.written
-    found = {"compute": moved.macs * machine.mac_pj * 1e-12}
+    joules_by_part = {"compute": moved.macs * machine.mac_pj * 1e-12}
     for memory in machine.memories:
         if memory.name in read or memory.name in written:
             reads = read.get(memory.name, 0) + moved.again.get(memory.name, 0)
             out = reads * memory.read_pj_per_byte
             into = written.get(memory.name, 0) * memory.write_pj_per_byte
-            found[memory.name] = (out + into) * 1e-12
+            joules_by_part[memory.name] = (out + into) * 1e-12
     if machine.leakage_w:
-        found[LEAKAGE] = machine.leakage_w * makespan_s
-    return found
+        joules_by_part[LEAKAGE] = machine.leakage_w * makespan_s
+    return joules_by_part
