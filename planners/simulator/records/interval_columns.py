@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planners.core.tables.table import Numbers, Small
+from planners.simulator.records.column_rows import ColumnRows
 from planners.simulator.records.interval import Cause, Interval
-from planners.simulator.records.lazy_rows import ColumnRows
 
 Seconds: TypeAlias = NDArray[np.float64]
 CAUSES: tuple[Cause, ...] = (

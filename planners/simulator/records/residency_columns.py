@@ -9,7 +9,7 @@ import numpy as np
 
 from planners.core.program import Piece, Span
 from planners.core.tables.table import Numbers, Small
-from planners.simulator.records.lazy_rows import ColumnRows
+from planners.simulator.records.column_rows import ColumnRows
 from planners.simulator.records.residency import Ending, Origin, Residency
 
 ORIGINS: tuple[Origin, ...] = ("retrieve", "load", "compute")

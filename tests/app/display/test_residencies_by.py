@@ -38,7 +38,7 @@ def test_each_residency_has_its_place(at: int) -> None:
 
 
 def test_who_goes_through_them_keeps_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planners.simulator.records.lazy_rows.BLOCK", 3)
+    monkeypatch.setattr("planners.simulator.records.column_rows.BLOCK", 3)
     held = shown_plans()[1].report.residencies
     assert len(list(held)) == len(held) > 3
     assert [held[at] for at in range(len(held))] == list(held) == list(held[:])
