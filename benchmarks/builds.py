@@ -46,7 +46,7 @@ for line in sys.stdin:
         )
         trace = sp.simulate(plan)
         answer = {"bytes": trace.traffic_bytes, "ms": 1e3 * trace.makespan_s}
-        answer["status"] = plan.status
+        answer["status"] = plan.claims.status
     except sp.SpillwayError as error:
         answer = {"error": f"{type(error).__name__}: {error}"[:200]}
     answer["cpu_s"] = round(time.process_time() - began, 3)
