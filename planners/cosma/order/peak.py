@@ -30,7 +30,7 @@ class _Op(NamedTuple):
     predecessors: int
     fresh: int  # bytes of outputs
     inputs: tuple[tuple[int, int, bool], ...]  # size, consumers, not made by an operator
-    outputs: tuple[tuple[int, int], ...]  # size, consumers
+    unread: int  # bytes of outputs that nothing reads
     successors: tuple[int, ...]
 
 
@@ -59,7 +59,7 @@ class Footprints:
         kept: frozenset[str] | None = None,
         shares: Shares | None = None,
     ) -> None:
-        self._shares = shares
+        self.shares = shares
         waits = positions_before(graph, before)
         self.ops = [_describe(graph, i, parameters, mask, kept) for i, mask in enumerate(waits)]
         for i, mask in enumerate(waits):
@@ -73,18 +73,15 @@ class Footprints:
         op = self.ops[position]
         after = done | 1 << position
         footprint = live + op.fresh
-        dying = 0
+        dying = op.unread
         for size, consumers, external in op.inputs:
             if external and not consumers & done:
                 footprint += size
             if not consumers & ~after:
                 dying += size
-        for size, consumers in op.outputs:
-            if not consumers:
-                dying += size
         live = footprint - dying
-        if self._shares is not None:
-            footprint -= self._shares(position, after)
+        if self.shares is not None:
+            footprint -= self.shares(position, after)
         return Move(footprint, live, after)
 
     def ready(self, done: int, ready: int, position: int) -> int:
@@ -132,7 +129,7 @@ def _describe(
         predecessors=sum(1 << i for i in set(producers)) | waits,
         fresh=sum(size for size, _ in outputs),
         inputs=tuple((graph.size_bytes(t), mask(t), t not in graph.producer) for t in reads),
-        outputs=tuple(outputs),
+        unread=sum(size for size, consumers in outputs if not consumers),
         successors=tuple(sorted(successors)),
     )
 
@@ -254,16 +251,19 @@ class PeakSearch(BestFirstSearch[int, int, tuple[int, ...]]):
     ) -> tuple[Move, int, list[int]]:
         """Run all operators that raise nothing, one after the other."""
         path: list[int] = []
-        run = self.prints.move
+        run, ops = self.prints.move, self.prints.ops
         while self.rules.free_runs:
             if self.moves >= self._look_at:
                 self._look(clock)
+            room = peak - move.live if self.prints.shares is None else NO_LIMIT
             rest = ready
             while rest:  # As `bits`, in place: most of the time is spent here.
                 low = rest & -rest
                 rest ^= low
                 position = low.bit_length() - 1
                 self.moves += 1
+                if ops[position].fresh > room:
+                    continue
                 then = run(move.done, move.live, position)
                 if then.footprint <= peak and then.live <= move.live:
                     ready = self.prints.ready(move.done, ready, position)
