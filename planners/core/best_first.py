@@ -192,13 +192,14 @@ class BestFirstSearch(ABC, Generic[State, Cost, Label]):
         What a lazy search queues at no more than what is proven is refined at once: of all such
         states the one furthest ahead comes next.
         """
-        reached = self.reached
-        count = len(reached)
-        before = reached.setdefault(state, cost)  # States are large: hashed once.
-        if len(reached) == count:
-            if before <= cost:
-                return
-            reached[state] = cost
+        if not self._early:  # Else it is compared with itself, too.
+            reached = self.reached
+            count = len(reached)
+            before = reached.setdefault(state, cost)  # States are large: hashed once.
+            if len(reached) == count:
+                if before <= cost:
+                    return
+                reached[state] = cost
         left = self.bound(state)
         if left is None:
             return
