@@ -162,7 +162,7 @@ def joint(number: int, rules: JointRules, clock: Clock, states: int) -> Outcome:
     way = lattice(dag, downsets_of(range(len(model.graph.operators))), groups, NO_LIMIT)
     assert way is not None
     search = JointSearch(GroupSpace(way, groups, _held(number), budget, rules=rules), NO_LIMIT)
-    search.run(clock, most_turns=2 * states)
+    search.run(clock, most_turns=10 * states)
     return Outcome(search.turns, search.done)
 
 
