@@ -36,8 +36,8 @@ def tile_story(shown: DisplayedPlan, step: int, group: FusedGroup) -> list[Sente
 
 
 def _title(shown: DisplayedPlan, step: int, group: FusedGroup, runs: list[Compute]) -> Sentence:
-    made = boxes(operand for run in runs for operand in run.writes).get(group.output)
-    does = f"makes {part(shown, group.output, made, totals=True)}" if made else "gets ready"
+    written = boxes(operand for run in runs for operand in run.writes).get(group.output)
+    does = f"makes {part(shown, group.output, written, totals=True)}" if written else "gets ready"
     number = f"Tile {step - group.start_step + 1} of {group.tiles} of {group.name}"
     return Sentence("tile", f"{number} {does}.", group=group.name)
 
@@ -147,9 +147,9 @@ def _ran(shown: DisplayedPlan, runs: list[Compute]) -> Iterator[Sentence]:
     for name in dict.fromkeys(run.operator for run in runs):
         parts = [run for run in runs if run.operator == name]
         operator = shown.graph.operators[shown.graph.index[name]]
-        made = boxes(operand for run in parts for operand in run.writes)
+        written = boxes(operand for run in parts for operand in run.writes)
         read = boxes(operand for run in parts for operand in run.reads)
-        out = " and ".join(part(shown, tensor, box) for tensor, box in made.items())
+        out = " and ".join(part(shown, tensor, box) for tensor, box in written.items())
         maps = [part(shown, t, box) for t, box in read.items() if t in operator.inputs]
         count = f" in {len(parts)} parts" if len(parts) > 1 else ""
         of = f" from {' and '.join(maps)}" if maps else ""

@@ -17,11 +17,11 @@ def infeasible_story(why: dict[str, object]) -> str:
     tensors: list[tuple[str, int]] = list(why.get("tensors") or ())  # type: ignore[call-overload]
     listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in tensors[:LISTED])
     listed += f" and {len(tensors) - LISTED} more" if len(tensors) > LISTED else ""
-    held = f" holds {listed} at once" if listed else ""
+    needs_text = f" holds {listed} at once" if listed else ""
     if why.get("streams"):
         total = format_bytes(sum(size for _, size in tensors))
         return f"the largest layer, {why['operator']}, has {total} of parameters; {why['remedy']}"
-    return f"{why['operator']}{held}"
+    return f"{why['operator']}{needs_text}"
 
 
 def assumptions(shown: DisplayedPlan) -> str:

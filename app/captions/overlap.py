@@ -156,10 +156,10 @@ def first_row(shown: DisplayedPlan, run: PoolRun) -> int:
 def _kept(shown: DisplayedPlan, run: PoolRun, computes: list[Compute]) -> Iterator[Sentence]:
     """What the workspace holds of inner tensors."""
     words = []
-    made = boxes(o for item in computes for o in item.writes)
+    written = boxes(o for item in computes for o in item.writes)
     for buffer in run.run.buffers[:NAMED]:
-        if buffer.tensor in made:
-            now = part(shown, buffer.tensor, made[buffer.tensor])
+        if buffer.tensor in written:
+            now = part(shown, buffer.tensor, written[buffer.tensor])
             words.append(f"{now} in {format_bytes(buffer.size_bytes)}")
     if words:
         more = f" and {len(run.run.buffers) - NAMED} more" * (len(run.run.buffers) > NAMED)

@@ -55,9 +55,9 @@ def time_words(shown: DisplayedPlan, trace: sp.Trace) -> str:
     whole = trace.makespan_s or 1.0
     times = columns_of_intervals(trace.intervals)
     waits = times.by_engine(times.stall_s)
-    told = [
+    busy_texts = [
         f"{engine.replace('_', ' ')} busy {busy / whole:.0%}"
         + (f", waiting {seconds_text(waits[engine])}" if waits.get(engine) else "")
         for engine, busy in trace.busy_s.items()
     ]
-    return f"Timeline: {seconds_text(trace.makespan_s)} in all; {'; '.join(told)}."
+    return f"Timeline: {seconds_text(trace.makespan_s)} in all; {'; '.join(busy_texts)}."

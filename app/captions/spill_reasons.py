@@ -67,7 +67,7 @@ def pressure(shown: DisplayedPlan, stay: sp.Residency) -> Pressure | None:
     same = stays.memory == stays.memories.index(memory)
     there = np.flatnonzero(same & (left < missed.stop) & (missed.start < right))
     at_fullest = there[(left[there] <= fullest) & (fullest < right[there])]
-    held = int(stays.size_bytes[at_fullest].sum())
+    held_bytes = int(stays.size_bytes[at_fullest].sum())
     spans = stays.at(there)
     taken = list(zip(spans.span_start.tolist(), spans.span_stop.tolist(), strict=True))
     free = [stop - start for start, stop in holes(taken, budget)]
@@ -75,8 +75,8 @@ def pressure(shown: DisplayedPlan, stay: sp.Residency) -> Pressure | None:
         fullest,
         " and ".join(shown.ran[fullest]) or shown.plan.program.steps[fullest],
         needs_bytes(shown, fullest),
-        held,
-        max(0, held + stay.size_bytes - budget),
+        held_bytes,
+        max(0, held_bytes + stay.size_bytes - budget),
         max(free, default=0),
     )
 

@@ -51,8 +51,8 @@ def _ran(shown: DisplayedPlan, step: int) -> list[Sentence]:
     parts = f" in {len(runs)} parts" if len(runs) > 1 else ""
     what = operator.kind
     if operator.block:  # The kind is most often what the name begins with.
-        said = name.startswith(operator.kind)
-        what = operator.block if said else f"{operator.kind} of {operator.block}"
+        is_named_by_kind = name.startswith(operator.kind)
+        what = operator.block if is_named_by_kind else f"{operator.kind} of {operator.block}"
     text = f"{name} ({what}) ran{parts}: read {_sizes(shown, reads)}"
     return [Sentence("ran", f"{text}, wrote {_sizes(shown, writes)}.")]
 
@@ -154,9 +154,11 @@ def _held(shown: DisplayedPlan, step: int) -> list[Sentence]:
     if several(shown):
         used = in_use_words(shown, step)
         return [Sentence("quiet", f"Nothing moved on or off chip; {used} were in use.")]
-    held = format_bytes(shown.report.occupancy[step])
+    held_text = format_bytes(shown.report.occupancy[step])
     budget = format_bytes(shown.plan.budget_bytes)
-    return [Sentence("quiet", f"Nothing moved on or off chip; {held} of {budget} were in use.")]
+    return [
+        Sentence("quiet", f"Nothing moved on or off chip; {held_text} of {budget} were in use.")
+    ]
 
 
 def _sizes(shown: DisplayedPlan, names: Iterable[str]) -> str:

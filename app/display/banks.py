@@ -55,8 +55,8 @@ def held_in(shown: DisplayedPlan, memory: str) -> Sequence[int]:
     stays = shown.residency_columns
     if not several(shown) or memory not in stays.memories:
         return shown.report.occupancy
-    own = stays.at(np.flatnonzero(stays.memory == stays.memories.index(memory)))
-    return tuple(own.held(shown.steps).tolist())
+    in_memory = stays.at(np.flatnonzero(stays.memory == stays.memories.index(memory)))
+    return tuple(in_memory.held(shown.steps).tolist())
 
 
 def room_in(shown: DisplayedPlan, memory: str) -> int:

@@ -16,20 +16,20 @@ _WHOLE = ("<i1", "<i2", "<i4", "<i8")
 
 def columns_text(columns: Any) -> dict[str, Any]:
     """A dataclass of numpy arrays and tuples of names: arrays as kind, shape and packed bytes."""
-    found: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
     for field in fields(columns):
         value = getattr(columns, field.name)
-        found[field.name] = _text(value) if isinstance(value, np.ndarray) else list(value)
-    return found
+        texts[field.name] = _text(value) if isinstance(value, np.ndarray) else list(value)
+    return texts
 
 
 def columns_read(kind: type[Columns], data: Mapping[str, Any]) -> Columns:
     """What `columns_text` was given. Raises `KeyError`, `TypeError` or `ValueError`."""
-    found = {}
+    columns = {}
     for field in fields(kind):  # type: ignore[arg-type]
         value = data[field.name]
-        found[field.name] = _array(value) if isinstance(value, dict) else tuple(value)
-    return kind(**found)
+        columns[field.name] = _array(value) if isinstance(value, dict) else tuple(value)
+    return kind(**columns)
 
 
 def _text(values: Any) -> dict[str, Any]:

@@ -54,10 +54,10 @@ def allocations(here: DisplayedPlan, there: DisplayedPlan) -> bool:
 
 def addresses(shown: DisplayedPlan) -> dict[str, int]:
     """Where each tensor first lies."""
-    found: dict[str, int] = {}
+    address_of: dict[str, int] = {}
     for stay in shown.report.residencies:
-        found.setdefault(stay.tensor, stay.spans[0].start)
-    return found
+        address_of.setdefault(stay.tensor, stay.spans[0].start)
+    return address_of
 
 
 def differences(
@@ -98,12 +98,12 @@ class ComparedStays:
 
 def stays(here: DisplayedPlan, there: DisplayedPlan, by: str = "operator") -> ComparedStays:
     """How the stays of two plans differ; the last result is kept with the plan here."""
-    known: ComparedStays | None = here.__dict__.get(KEPT)
-    if known is None or known.there() is not there or known.by != by:
+    compared: ComparedStays | None = here.__dict__.get(KEPT)
+    if compared is None or compared.there() is not there or compared.by != by:
         moved = warp(here, there, by)
         kinds, alone = stay_kinds(here, there, moved), only_there(here, there, moved)
-        known = here.__dict__[KEPT] = ComparedStays(weakref.ref(there), by, kinds, alone)
-    return known
+        compared = here.__dict__[KEPT] = ComparedStays(weakref.ref(there), by, kinds, alone)
+    return compared
 
 
 def stay_kinds(

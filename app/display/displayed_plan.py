@@ -65,9 +65,9 @@ class DisplayedPlan:
 
         Of a long program the text comes after the plan, into `late`. Raises `BadInput` until then.
         """
-        if not (known := self.packed or "".join(self.late[:1])):
+        if not (text := self.packed or "".join(self.late[:1])):
             raise sp.BadInput("the plan's text is still being written: try again in some seconds")
-        return known
+        return text
 
     @property
     def graph(self) -> sp.Graph:
@@ -261,8 +261,8 @@ class DisplayedPlan:
         """On-chip memories in which something resides, the machine's own first."""
         stays = self.residency_columns
         names = [stays.memories[at] for at in dict.fromkeys(stays.memory.tolist())]
-        own = self.plan.machine.onchip
-        return tuple(sorted(names, key=lambda name: name != own)) or (own,)
+        onchip = self.plan.machine.onchip
+        return tuple(sorted(names, key=lambda name: name != onchip)) or (onchip,)
 
     def columns(self, residency: sp.Residency) -> tuple[int, int]:
         """The steps during whose compute a residency is on chip: what the address map draws.

@@ -39,12 +39,12 @@ def moved_plan(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset
     target = region._replace(offset=region.offset + offset - start)
     items = _rewritten(plan.program.instructions, stay, region, target)
     move = MovedByHand(stay.tensor, stay.start_step, start, offset)
-    made = f"{NOTE}{stay.tensor} from {start:#x} to {offset:#x}"
+    note = f"{NOTE}{stay.tensor} from {start:#x} to {offset:#x}"
     return replace(
         plan,
         program=replace(plan.program, instructions=tuple(items)),
         claims=_claims(plan, report, stay, offset),
-        notes=(*plan.notes, made),
+        notes=(*plan.notes, note),
         details=replace(plan.details, moves=(*plan.details.moves, move)),
     )
 

@@ -10,8 +10,8 @@ ELLIPSIS = "…"
 
 def path_of(graph: sp.Graph, operator: str) -> str:
     """An operator's module path and its kind; its own name where the source has no path."""
-    found = graph.operators[graph.index[operator]]
-    return f"{found.block} · {found.kind}" if found.block else operator
+    named = graph.operators[graph.index[operator]]
+    return f"{named.block} · {named.kind}" if named.block else operator
 
 
 def tensor_path(graph: sp.Graph, tensor: str) -> str:

@@ -129,18 +129,20 @@ def pool_of(plan: sp.Plan, ran: Sequence[Sequence[str]]) -> PoolRuns | None:
         return None
     graph, layout = plan.graph, plan.details.pool.layout
     number = {name: k for k, run in enumerate(layout.runs) for name in run.operators}
-    known = [number[names[0]] if names else -1 for names in ran]
-    for step in range(len(known) - 2, -1, -1):  # an input is loaded for the run after it
-        known[step] = known[step + 1] if known[step] < 0 else known[step]
+    run_of_step = [number[names[0]] if names else -1 for names in ran]
+    for step in range(len(run_of_step) - 2, -1, -1):  # an input is loaded for the run after it
+        run_of_step[step] = run_of_step[step + 1] if run_of_step[step] < 0 else run_of_step[step]
     last = _last_runs(graph, number, len(layout.runs))
-    made: dict[str, int] = dict.fromkeys(graph.inputs, 0)
+    written_by: dict[str, int] = dict.fromkeys(graph.inputs, 0)
     runs = []
     for k, run in enumerate(layout.runs):
         reads, writes = ends(graph, [graph.index[name] for name in run.operators])
-        made |= dict.fromkeys(writes, k)
+        written_by |= dict.fromkeys(writes, k)
         dying = tuple(name for name in reads if last[name] == k)
-        alive = tuple(t for t in made if made[t] <= k <= last[t] and t in layout.offsets)
-        steps = [step for step, of in enumerate(known) if of == k] or [0]
+        alive = tuple(
+            t for t in written_by if written_by[t] <= k <= last[t] and t in layout.offsets
+        )
+        steps = [step for step, of in enumerate(run_of_step) if of == k] or [0]
         over, distance = _nearest(layout, dying, writes)
         runs.append(
             PoolRun(k, run, steps[0], steps[-1] + 1, reads, writes, dying, alive, over, distance)

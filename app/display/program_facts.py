@@ -101,11 +101,11 @@ def _ran(table: Table, computing: Flags, steps: int) -> tuple[tuple[str, ...], .
 def _reads(table: Table, computing: Flags) -> dict[str, tuple[int, ...]]:
     rows = np.flatnonzero(table.role == READ)
     every, which = distinct(table.tensor[rows], table.step[table.instruction[rows]])
-    found: dict[str, list[int]] = {}
+    reads: dict[str, list[int]] = {}
     first = np.unique(which, return_index=True)[1]
     for tensor, step in every[np.argsort(first, kind="stable")].tolist():
-        found.setdefault(table.tensors[tensor], []).append(step)
-    return {name: tuple(steps) for name, steps in found.items()}
+        reads.setdefault(table.tensors[tensor], []).append(step)
+    return {name: tuple(steps) for name, steps in reads.items()}
 
 
 def _sizes(table: Table, rows: Numbers) -> Sizes:
@@ -116,12 +116,12 @@ def _sizes(table: Table, rows: Numbers) -> Sizes:
     begins = np.flatnonzero(np.append(True, tensor[1:] != tensor[:-1])[: len(rows)])
     ends = np.append(begins[1:], len(rows))
     steps, sizes = table.step[table.instruction[rows]].tolist(), table.size[rows].tolist()
-    found = {}
+    sizes_of = {}
     for at in np.argsort(rows[begins], kind="stable").tolist():
         some = slice(int(begins[at]), int(ends[at]))
         name = table.tensors[tensor[begins[at]]]
-        found[name] = tuple(zip(steps[some], sizes[some], strict=True))
-    return found
+        sizes_of[name] = tuple(zip(steps[some], sizes[some], strict=True))
+    return sizes_of
 
 
 def _crossing(program: Program, table: Table) -> Numbers:
@@ -130,8 +130,8 @@ def _crossing(program: Program, table: Table) -> Numbers:
     away = np.array([*(name in offchip for name in table.memories), False], np.bool_)
     rows = np.flatnonzero((table.kind == LOAD) | (table.kind == STORE))
     far = table.first[:-1][rows] + (table.kind[rows] == STORE)
-    found: Numbers = rows[away[table.memory[far]]]
-    return found
+    crossing_rows: Numbers = rows[away[table.memory[far]]]
+    return crossing_rows
 
 
 def _crossed(table: Table, crossing: Numbers) -> dict[str, int]:

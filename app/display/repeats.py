@@ -29,12 +29,12 @@ def called_apart(tokens: Sequence[tuple[str, str]]) -> list[str]:
     """The module path of each operator, with the call first where modules are called again and
     again: each call is a block of its own, whose modules are within it."""
     paths = [path for path, _ in tokens]
-    if (found := repeat_in(tokens)) is None:
+    if (repeat := repeat_in(tokens)) is None:
         return paths
-    for k in range(found.times):
-        start = found.start + k * found.period
-        for i in range(start, start + found.period):
-            paths[i] = ".".join(filter(None, (f"call {k + 1} of {found.times}", paths[i])))
+    for k in range(repeat.times):
+        start = repeat.start + k * repeat.period
+        for i in range(start, start + repeat.period):
+            paths[i] = ".".join(filter(None, (f"call {k + 1} of {repeat.times}", paths[i])))
     return paths
 
 
@@ -46,8 +46,8 @@ def repeat_in(tokens: Sequence[tuple[str, str]]) -> Repetition | None:
     """
     if not _called_again([path for path, _ in tokens]):
         return None
-    known: dict[tuple[str, str], int] = {}
-    numbers = np.array([known.setdefault(token, len(known)) for token in tokens], np.int32)
+    number_of: dict[tuple[str, str], int] = {}
+    numbers = np.array([number_of.setdefault(token, len(number_of)) for token in tokens], np.int32)
     best: Repetition | None = None
     for period in range(LEAST_LONG, len(numbers) // LEAST_TIMES + 1):
         same = numbers[:-period] == numbers[period:]

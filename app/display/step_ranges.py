@@ -47,9 +47,9 @@ class RangeFacts:
 
 def range_of(selection: str, steps: int) -> StepRange | None:
     """The range that is selected, as far as the plan has such steps; None for anything else."""
-    if not (found := STEPS.fullmatch(selection)):
+    if not (match := STEPS.fullmatch(selection)):
         return None
-    first, last = sorted((int(found[1]), int(found[2])))
+    first, last = sorted((int(match[1]), int(match[2])))
     start, stop = max(0, first - 1), min(steps, last)
     return StepRange(start, stop) if start < stop else None
 
@@ -68,7 +68,7 @@ def facts_in(shown: DisplayedPlan, span: StepRange) -> RangeFacts:
     inside = times.at(np.flatnonzero((times.step >= span.start) & (times.step < span.stop)))
     seconds = float(inside.stop_s.max() - inside.start_s.min()) if len(inside) else 0.0
     waits = {engine: taken for engine, taken in inside.by_engine(inside.stall_s).items() if taken}
-    held = shown.report.occupancy[span.start : span.stop]
+    held_bytes = shown.report.occupancy[span.start : span.stop]
     ran = dict.fromkeys(name for names in shown.ran[span.start : span.stop] for name in names)
     by_kind: dict[str, int] = {}
     for name, size in (item for sizes in moves.values() for item in sizes.items()):
@@ -81,8 +81,8 @@ def facts_in(shown: DisplayedPlan, span: StepRange) -> RangeFacts:
         tensors_out=len(moves[STORE]),
         seconds=seconds,
         waits_s=waits,
-        peak_bytes=max(held, default=0),
-        peak_step=span.start + int(np.argmax(held)) if len(held) else span.start,
+        peak_bytes=max(held_bytes, default=0),
+        peak_step=span.start + int(np.argmax(held_bytes)) if len(held_bytes) else span.start,
         operators=tuple(ran),
         by_kind=by_kind,
     )

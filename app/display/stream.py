@@ -170,10 +170,10 @@ def stream_of(plan: sp.Plan) -> Stream | None:
     if plan.details.streamed is None:
         return None
     try:
-        made = _stream(plan, plan.details.streamed)
+        stream = _stream(plan, plan.details.streamed)
     except (KeyError, ValueError, IndexError):
         return None
-    return made if len(made.layers) == len(plan.program.steps) and made.layers else None
+    return stream if len(stream.layers) == len(plan.program.steps) and stream.layers else None
 
 
 def _stream(plan: sp.Plan, streamed: StreamedParameters) -> Stream:
@@ -232,9 +232,17 @@ def _regions(plan: sp.Plan, rings: Sequence[RingOf], joint: bool) -> list[ShownR
     for ring in () if joint else rings:
         if ring.size_bytes:
             areas.append(ShownRegion(ring.key, ring.name, ring.memory, ring.base, ring.size_bytes))
-    held = sizes.get("activations")
-    if held is not None and held.size_bytes and not joint:
-        areas.append(ShownRegion("activations", "activations", onchip, held.base, held.size_bytes))
+    activations = sizes.get("activations")
+    if activations is not None and activations.size_bytes and not joint:
+        areas.append(
+            ShownRegion(
+                "activations",
+                "activations",
+                onchip,
+                activations.base,
+                activations.size_bytes,
+            )
+        )
     return areas
 
 

@@ -45,11 +45,11 @@ def stretches_of(plan: sp.Plan, ran: Sequence[tuple[str, ...]]) -> tuple[RunStre
 
 def _steps(ran: Sequence[tuple[str, ...]]) -> dict[str, tuple[int, int]]:
     """The first and the last step of each operator."""
-    found: dict[str, tuple[int, int]] = {}
+    steps_of: dict[str, tuple[int, int]] = {}
     for step, names in enumerate(ran):
         for name in names:
-            found[name] = (found[name][0] if name in found else step, step)
-    return found
+            steps_of[name] = (steps_of[name][0] if name in steps_of else step, step)
+    return steps_of
 
 
 def _way(stretch: JoinedStretch) -> str:

@@ -88,14 +88,14 @@ def stages_of(stream: Stream, trace: sp.Trace) -> tuple[Stage, ...]:
         if act is None:
             continue
         kind, number, ring = act
-        known = stages.get(act)
-        if known is None:
+        stage = stages.get(act)
+        if stage is None:
             wait = wait_of(stream, item)
             stages[act] = Stage(kind, number, ring, item.engine, item.start_s, item.stop_s, wait)
         else:
-            stop = max(known.stop_s, item.stop_s)
-            start = min(known.start_s, item.start_s)
-            stages[act] = Stage(kind, number, ring, item.engine, start, stop, known.wait)
+            stop = max(stage.stop_s, item.stop_s)
+            start = min(stage.start_s, item.start_s)
+            stages[act] = Stage(kind, number, ring, item.engine, start, stop, stage.wait)
     return tuple(stages.values())
 
 

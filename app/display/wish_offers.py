@@ -91,10 +91,10 @@ def _of_groups(shown: DisplayedPlan, operator: str, wishes: Sequence[str]) -> li
     for name in list(readers)[:NEIGHBOURS]:
         together = operator in group and group.get(operator) == group.get(name)
         label, kind = (f"Split from {name}", "split") if together else (f"Fuse with {name}", "fuse")
-        held = next((w for w in wishes if set(names_of(w)) == {operator, name}), "")
-        text = held if kind_of(held) in ("fuse", "split") else f"{kind} {operator} {name}"
-        if held:
-            label = f"{'Fuse with' if kind_of(held) == 'fuse' else 'Split from'} {name}"
+        present = next((w for w in wishes if set(names_of(w)) == {operator, name}), "")
+        text = present if kind_of(present) in ("fuse", "split") else f"{kind} {operator} {name}"
+        if present:
+            label = f"{'Fuse with' if kind_of(present) == 'fuse' else 'Split from'} {name}"
         buttons.append(_toggle(label, text, "the operator that reads what it writes", wishes))
     about = "then tap the other operator; Escape gives up"
     buttons.append(WishOffer("Fuse with…", f"{PICK}fuse {operator}", about))

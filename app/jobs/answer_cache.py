@@ -40,12 +40,15 @@ class DecodedAnswers:
     def find(self, path: Path) -> tuple[Answer, ...]:
         """The answers of an entry, which counts as used; none where it is not known, or another."""
         with self._lock, contextlib.suppress(OSError):
-            known = self._kept.pop(path, None)
+            decoded = self._kept.pop(path, None)
             entry = path.stat()
-            if known and (entry.st_size, entry.st_mtime_ns) == (known.size_bytes, known.used_ns):
+            if decoded and (entry.st_size, entry.st_mtime_ns) == (
+                decoded.size_bytes,
+                decoded.used_ns,
+            ):
                 os.utime(path)
-                self.keep(path, known.answers)
-                return known.answers
+                self.keep(path, decoded.answers)
+                return decoded.answers
         return ()
 
     def keep(self, path: Path, answers: Sequence[Answer]) -> None:
@@ -54,7 +57,7 @@ class DecodedAnswers:
             self._kept.pop(path, None)
             entry = path.stat()
             self._kept[path] = Decoded(tuple(answers), entry.st_size, entry.st_mtime_ns)
-            while sum(known.size_bytes for known in self._kept.values()) > self.most_bytes:
+            while sum(decoded.size_bytes for decoded in self._kept.values()) > self.most_bytes:
                 self._kept.popitem(last=False)
 
     def forget(self) -> None:

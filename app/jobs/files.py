@@ -60,12 +60,12 @@ def judged(path: Path, name: str, *, better: bool = False) -> tuple[Audit, sp.Pl
     Raises `SpillwayError` with a line that names the file as its visitor does.
     """
     with named_file(path, name) as named:
-        found: Audit = sp.audit(named, changes=False, measure=False, time_limit=AUDIT_S)
-        if found.broken:
-            raise sp.BadInput(f"{name}: {found.sentence()}")
-        plan = found.as_plan(better=better or found.peak_bytes is None)
-    line = found.better_sentence() if better else found.sentence()
-    return found, replace(plan, notes=(line, *plan.notes))
+        audit: Audit = sp.audit(named, changes=False, measure=False, time_limit=AUDIT_S)
+        if audit.broken:
+            raise sp.BadInput(f"{name}: {audit.sentence()}")
+        plan = audit.as_plan(better=better or audit.peak_bytes is None)
+    line = audit.better_sentence() if better else audit.sentence()
+    return audit, replace(plan, notes=(line, *plan.notes))
 
 
 @contextmanager
@@ -78,8 +78,8 @@ def named_file(path: Path, name: str) -> Iterator[Path]:
         try:
             yield named
         except sp.SpillwayError as error:
-            told = str(error).replace(f"{place}/", "").replace(named.name, as_called(name, path))
-            raise sp.BadInput(told) from error
+            message = str(error).replace(f"{place}/", "").replace(named.name, as_called(name, path))
+            raise sp.BadInput(message) from error
 
 
 def as_called(name: str, path: Path) -> str:
@@ -92,8 +92,8 @@ def _imported(path: Path, shape: Any, granularity: str, width: Width | None) -> 
         return sp.load(path, input_shape=shape, granularity=granularity, bytes_per_element=width)
 
     if isinstance(shape, int):  # a batch of the file's own shape
-        own = read(None).source["input_shape"]
-        shape = [[shape, *rest] for _, *rest in own]
+        own_shape = read(None).source["input_shape"]
+        shape = [[shape, *rest] for _, *rest in own_shape]
     try:
         return read(shape)
     except ImportError as error:

@@ -136,8 +136,8 @@ class WorkerPool:
             entry = self.results.find(request)
         if entry is None:
             self._wait(job)
-        elif known := self.decoded.find(entry):
-            for answer in known:
+        elif decoded := self.decoded.find(entry):
+            for answer in decoded:
                 job.put(answer)
             self._end(job, Answer("done"))
         else:
@@ -287,11 +287,11 @@ class WorkerPool:
             with self._lock:
                 workers = list(self._workers)
             for worker in workers:
-                held = worker.held_bytes
+                held_bytes = worker.held_bytes
                 with self._lock:
                     most = self.memory_bytes if worker.job else self.memory_bytes // 2
-                    if held > most and not self._closed.is_set():
-                        worker.too_much = held
+                    if held_bytes > most and not self._closed.is_set():
+                        worker.too_much = held_bytes
                         worker.kill()
 
     def _later(self, seconds: float, act: Callable[..., None], *what: Any) -> None:

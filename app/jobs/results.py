@@ -77,9 +77,9 @@ class ResultStore:
         """An entry, which counts as used; one that cannot be read is removed, and None."""
         try:
             head, *lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
-            known = json.loads(head)
-            entry = KeptResult(tuple(lines), float(known["took_s"]), float(known["at"]))
-            if known["format"] != FORMAT or len(lines) != known["lines"]:
+            header = json.loads(head)
+            entry = KeptResult(tuple(lines), float(header["took_s"]), float(header["at"]))
+            if header["format"] != FORMAT or len(lines) != header["lines"]:
                 raise ValueError("of another format")
         except FileNotFoundError:
             return None
@@ -136,19 +136,19 @@ class ResultStore:
         kept: list[tuple[float, int, Path]] = []
         for entry in os.scandir(self.folder):
             with contextlib.suppress(FileNotFoundError):  # another process may remove it first
-                known = entry.stat()
+                stat = entry.stat()
                 if entry.name.endswith(SUFFIX):
-                    kept.append((known.st_mtime, known.st_size, Path(entry.path)))
-                elif time.time() - known.st_mtime > ABANDONED_S:
+                    kept.append((stat.st_mtime, stat.st_size, Path(entry.path)))
+                elif time.time() - stat.st_mtime > ABANDONED_S:
                     drop(Path(entry.path))
-        held = sum(size for _, size, _ in kept)
-        if held <= self.most_bytes:
+        held_bytes = sum(size for _, size, _ in kept)
+        if held_bytes <= self.most_bytes:
             return
         for _, size, path in sorted(kept):
-            if held <= self.most_bytes * ROOM:
+            if held_bytes <= self.most_bytes * ROOM:
                 return
             drop(path)
-            held -= size
+            held_bytes -= size
 
 
 def drop(path: Path) -> None:
@@ -175,8 +175,8 @@ def keys(request: Request) -> tuple[str, str]:
     problem = request.problem
     rest = {name: value for name, value in problem.items() if name != "time_limit"}
     planner = _planner(str(problem.get("planner", "")))
-    asked = [request.kind, rest, request.more, versions(), planner]
-    return _digest([*asked, problem.get("time_limit")]), _digest(asked)
+    parts = [request.kind, rest, request.more, versions(), planner]
+    return _digest([*parts, problem.get("time_limit")]), _digest(parts)
 
 
 def _digest(parts: Iterable[Any]) -> str:

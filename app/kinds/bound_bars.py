@@ -88,21 +88,21 @@ class BoundBars(Bars):
         part = max(seconds, key=lambda name: seconds[name])
         names = list(dict.fromkeys(name for span in together for name in span.operators))
         bindings = [self.shown.bindings[name] for name in names]
-        said = next(each.sentence for each in bindings if each.binds == part)
-        colour, hatch = look_of(part, said)
+        sentence = next(each.sentence for each in bindings if each.binds == part)
+        colour, hatch = look_of(part, sentence)
         label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-        what = f"{'mostly ' if len(seconds) > 1 else ''}bound by {said}"
+        what = f"{'mostly ' if len(seconds) > 1 else ''}bound by {sentence}"
         used = utilisation(bindings, self.shown.plan.machine)
         when = f"{seconds_text(last.stop_s - first.start_s)} from {seconds_text(first.start_s)}"
-        told = f"{used:.1%} of the MACs that the full rate makes meanwhile"
+        share_text = f"{used:.1%} of the MACs that the full rate makes meanwhile"
         places = (first.start_s, last.stop_s, lane_name(BOUND))
-        return (*places, colour, hatch, label, what, when, first.step + 1, told, "operator")
+        return (*places, colour, hatch, label, what, when, first.step + 1, share_text, "operator")
 
 
 def bound_looks(shown: DisplayedPlan) -> list[tuple[str, str, str, str]]:
     """The colour, hatch, name and meaning of each look that the lane has for a plan."""
-    found = {look_of(each.binds, each.sentence) for each in shown.bindings.values() if each.binds}
-    return [(*look, *words) for look, words in WORDS.items() if look in found]
+    looks = {look_of(each.binds, each.sentence) for each in shown.bindings.values() if each.binds}
+    return [(*look, *words) for look, words in WORDS.items() if look in looks]
 
 
 def look_of(part: str, sentence: str) -> tuple[str, str]:
@@ -128,11 +128,11 @@ def bound_spans(shown: DisplayedPlan, trace: sp.Trace) -> list[BoundSpan]:
 
 def in_sight(spans: Sequence[BoundSpan], apart: float) -> list[list[BoundSpan]]:
     """Spans longer than `apart` alone, and those between them together."""
-    found: list[list[BoundSpan]] = []
+    rows: list[list[BoundSpan]] = []
     for span in spans:
         short = span.stop_s - span.start_s <= apart
-        if found and short and found[-1][-1].stop_s - found[-1][-1].start_s <= apart:
-            found[-1].append(span)
+        if rows and short and rows[-1][-1].stop_s - rows[-1][-1].start_s <= apart:
+            rows[-1].append(span)
         else:
-            found.append([span])
-    return found
+            rows.append([span])
+    return rows

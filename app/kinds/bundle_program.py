@@ -128,9 +128,9 @@ class _Bundles:
         ends = [side[rows, axis] for side in (table.start, table.stop) for axis in range(axes)]
         _, piece = distinct(self.of[rows], table.tensor[rows], *ends)
         rows = rows[np.sort(np.unique(piece, return_index=True)[1])]
-        found = self._hulls(rows, self.of[rows] * len(table.tensors) + table.tensor[rows])
+        hulls = self._hulls(rows, self.of[rows] * len(table.tensors) + table.tensor[rows])
         by_bundle: dict[int, list[Operand]] = {}
-        for key, row, box, size in self._each(found):
+        for key, row, box, size in self._each(hulls):
             bundle, tensor = divmod(key, len(table.tensors))
             operand = Operand(Piece(table.tensors[tensor], box), self._region(row, size))
             by_bundle.setdefault(bundle, []).append(operand)

@@ -64,9 +64,9 @@ def _columns(stays: ResidencyColumns, rows: Numbers, bounds: Numbers) -> tuple[N
     change = np.zeros(count + 1, np.int64)
     np.add.at(change, stays.start_instruction, stays.size_bytes)
     np.subtract.at(change, stops, stays.size_bytes)
-    held = change.cumsum()
+    held_bytes = change.cumsum()
     steps = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-    moments = [start + int(np.argmax(held[start:stop])) for start, stop in steps]
+    moments = [start + int(np.argmax(held_bytes[start:stop])) for start, stop in steps]
     first = np.searchsorted(moments, stays.start_instruction[rows], side="left")
     return first, np.searchsorted(moments, stops[rows], side="left")
 
@@ -163,8 +163,10 @@ def _together(
         (box,) = boxes_of(low[at : at + 1], high[at : at + 1], stays.ranks[tensor])
         spans = every[bounds[at] : bounds[at + 1]]
         piece = Piece(stays.tensors[tensor], box)
-        made = _stay(piece, memory, spans, members.place[at], firsts, ends=ends[at])
-        yield replace(made, origin=ORIGINS[stays.origin[head]], ending=ENDINGS[stays.ending[head]])
+        bundle = _stay(piece, memory, spans, members.place[at], firsts, ends=ends[at])
+        yield replace(
+            bundle, origin=ORIGINS[stays.origin[head]], ending=ENDINGS[stays.ending[head]]
+        )
 
 
 def coalesced(spans: Iterable[Span]) -> list[Span]:

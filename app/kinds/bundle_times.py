@@ -47,7 +47,7 @@ def bundled_intervals(times: IntervalColumns, place: Numbers) -> Iterator[sp.Int
         start = at if begun[group] <= at else at + stall[group]
         if last[int(times.engine[head])] == group:
             start = max(start, float(ends[group]) - busy[group])
-        held = int(times.blocker[most])
+        blocker = int(times.blocker[most])
         yield sp.Interval(
             engine=times.engines[times.engine[most]],
             start_s=start,
@@ -57,6 +57,6 @@ def bundled_intervals(times: IntervalColumns, place: Numbers) -> Iterator[sp.Int
             label=times.labels[times.label[most]],
             stall_s=stall[group],
             cause=CAUSES[times.cause[most]],
-            blocker=int(place[held]) if held >= 0 and stall[group] else None,
+            blocker=int(place[blocker]) if blocker >= 0 and stall[group] else None,
         )
         at = start + busy[group]

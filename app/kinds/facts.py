@@ -33,8 +33,8 @@ def operator_facts(shown: DisplayedPlan, name: str) -> list[Row]:
     size = sum(graph.size_bytes(tensor) for tensor in touched)
     if operator.macs and size:
         about = "multiply-accumulates for each byte that it reads and writes, each tensor once"
-        told = fact("intensity", f"{operator.macs / size:.3g} MAC/B")
-        rows.append({**told, "about": about})
+        intensity = fact("intensity", f"{operator.macs / size:.3g} MAC/B")
+        rows.append({**intensity, "about": about})
     steps = [step for step, ran in enumerate(shown.ran) if name in ran]
     taken = seconds_text(shown.operator_seconds.get(name, 0.0))
     rows.append(fact(f"runs in {steps_text(steps)}", taken))
@@ -97,8 +97,8 @@ def module(path: str) -> Row:
 
 def shapes(graph: sp.Graph, names: Sequence[str]) -> str:
     """The shapes and element types of tensors, alike ones once."""
-    told = [shape_text(graph.tensors[name]) for name in names]
-    several = [f"{told.count(each)}× {each}" if told.count(each) > 1 else each for each in told]
+    texts = [shape_text(graph.tensors[name]) for name in names]
+    several = [f"{texts.count(each)}× {each}" if texts.count(each) > 1 else each for each in texts]
     return ", ".join(dict.fromkeys(several)) or "nothing"
 
 
@@ -124,6 +124,6 @@ def steps_text(steps: Sequence[int]) -> str:
             spans[-1][1] = step
         else:
             spans.append([step, step])
-    told = [str(a + 1) if a == b else f"{a + 1}–{b + 1}" for a, b in spans[:FEW]]
+    texts = [str(a + 1) if a == b else f"{a + 1}–{b + 1}" for a, b in spans[:FEW]]
     more = f" and {len(spans) - FEW} more" if len(spans) > FEW else ""
-    return f"step{'s' if len(steps) > 1 else ''} {', '.join(told)}{more}"
+    return f"step{'s' if len(steps) > 1 else ''} {', '.join(texts)}{more}"

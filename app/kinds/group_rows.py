@@ -27,7 +27,7 @@ def group_rows(
     shown: DisplayedPlan, group: FusedGroup, why: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Rows on a group. `why` has the worker's facts about each group by name, so far."""
-    known = why.get(group.name)
+    reason = why.get(group.name)
     kinds = shown.graph.tensors
     loaded = sum(n for t, n in group.loads.items() if kinds[t].kind != "parameter")
     stored = sum(group.stores.values())
@@ -35,8 +35,8 @@ def group_rows(
         _head(shown, group),
         _row(f"{tiles_words(group)}, each {tile_words(shown.graph, group)}"),
         *([_row(STAYS)] if shown.plan.options.get("joint") else []),
-        *_worth(group, known),
-        *_neighbours(shown, known),
+        *_worth(group, reason),
+        *_neighbours(shown, reason),
         _row("on chip at most", buffer_bytes(shown, group)),
         _row("line buffers, if all were full", sum(group.lines.values())),
         _row("maps that come in", loaded),
@@ -86,8 +86,8 @@ def _operators(shown: DisplayedPlan, group: FusedGroup) -> list[dict[str, Any]]:
     rows = [{**_row("operators, and what each writes"), "title": True}]
     for name in group.operators:
         operator = graph.operators[graph.index[name]]
-        made = sum(graph.size_bytes(t) for t in operator.outputs)
-        cells = ["", format_bytes(made)]
+        output_bytes = sum(graph.size_bytes(t) for t in operator.outputs)
+        cells = ["", format_bytes(output_bytes)]
         text = f"{name} ({operator.kind})"
         rows.append({"text": text, "cells": cells, "key": operator_selection(name)})
     return rows

@@ -129,14 +129,14 @@ def _rows(shown: DisplayedPlan, ran: RunStretch) -> list[Row]:
     """The table of a stretch: how it runs and why, what it holds, its time and its operators."""
     seconds = shown.step_seconds
     took = seconds[ran.stop_step - 1][1] - seconds[ran.start_step][0]
-    held = max(shown.report.occupancy[ran.start_step : ran.stop_step], default=0)
+    held_bytes = max(shown.report.occupancy[ran.start_step : ran.stop_step], default=0)
     head = {"chip": ran.colour, "mark": ran.name, "ink": ink_on(ran.colour)}
     rows = [
         {**fact(members_words(ran.operators)), **head},
         fact(_runs(ran.stretch)),
         fact(f"why: {ran.stretch.why}"),
         fact(f"steps {ran.start_step + 1} – {ran.stop_step}", seconds_text(took)),
-        fact("on chip at most", format_bytes(held)),
+        fact("on chip at most", format_bytes(held_bytes)),
         {**fact("operators, and their work"), "title": True},
     ]
     for name in ran.operators:

@@ -17,26 +17,26 @@ LISTED = 24
 
 def live_stream_rows(shown: DisplayedPlan, stream: Stream, step: int) -> list[Row]:
     """A row for each layer in each ring and for each activation at the cursor, largest first."""
-    held: dict[tuple[str, str], tuple[str, str, int, int]] = {}
+    live: dict[tuple[str, str], tuple[str, str, int, int]] = {}
     for stay in shown.live(step):
         kind, number, ring = stream.acts.get(stay.start_instruction, ("kernel", 0, ""))
         start = min(span.start for span in stay.spans)
         if kind == "kernel":
-            held[stay.tensor, ""] = ("activation", stay.tensor, stay.size_bytes, start)
+            live[stay.tensor, ""] = ("activation", stay.tensor, stay.size_bytes, start)
             continue
         layer = stream.layers[number]
         role = "running" if number == step else "to be copied" if ring == "cpu" else "read ahead"
         place = next(r for r in stream.rings if r.key == ring)
         name = f"{layer.name}: {role}"
-        held[layer.name, ring] = (
+        live[layer.name, ring] = (
             role,
             name,
             layer.size_bytes,
             place.base + layer.offsets[place.key],
         )
-    largest = max((size for _, _, size, _ in held.values()), default=1)
+    largest = max((size for _, _, size, _ in live.values()), default=1)
     rows = []
-    for (name, ring), (role, text, size, at) in held.items():
+    for (name, ring), (role, text, size, at) in live.items():
         operator = name.split(", ")[0]
         key = operator_selection(operator) if ring else tensor_selection(name)
         rows.append(_row(role, text, size, at) | {"key": key, "share": size / largest})

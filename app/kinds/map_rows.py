@@ -82,8 +82,8 @@ class MapRows:
     def of_tensors(self, names: Container[str]) -> list[int]:
         """The rectangles of some tensors."""
         those = np.array([name in names for name in self._columns.tensors], dtype=np.bool_)
-        found: list[int] = np.flatnonzero(those[self._columns.tensor][self._of]).tolist()
-        return found
+        boxes: list[int] = np.flatnonzero(those[self._columns.tensor][self._of]).tolist()
+        return boxes
 
     def placed(self, row: Row) -> Row:
         """A row that stands for several, given by the steps of the axis: these are its own."""
@@ -98,8 +98,8 @@ class MapRows:
         every, which = distinct(group_of, self._columns.tensor)
         order = np.argsort(which, kind="stable")
         bounds = np.searchsorted(which[order], np.arange(len(every) + 1))
-        found = sorted(range(len(every)), key=lambda at: int(order[bounds[at]]))
-        for at in found:
+        in_order = sorted(range(len(every)), key=lambda at: int(order[bounds[at]]))
+        for at in in_order:
             group, tensor = every[at].tolist()
             name = self._bundle(group, self._columns.tensors[tensor])
             bundles.setdefault((group, name), []).append(order[bounds[at] : bounds[at + 1]])
@@ -195,5 +195,5 @@ def map_marks(rows: Sequence[Row]) -> dict[str, list[Any]]:
 def describe(shown: DisplayedPlan, tensor: str) -> str:
     """Kind and shape of a tensor, and the module that makes it."""
     path = tensor_path(shown.graph, tensor)
-    made = f", made by {path}" if path != tensor else ""
-    return f"{tensor_text(shown.graph, tensor)}{made}"
+    maker = f", made by {path}" if path != tensor else ""
+    return f"{tensor_text(shown.graph, tensor)}{maker}"

@@ -66,15 +66,15 @@ class StreamKind(WholeKind):
         size, budget = stream.memory_bytes, shown.plan.budget_bytes
         rings = " + ".join(f"{format_bytes(ring.size_bytes)} {ring.name}" for ring in stream.rings)
         beside = "" if details.joint else f" + {format_bytes(details.activation_bytes)} activations"
-        held = f"{size:,} bytes: {rings}{beside}"
+        held_text = f"{size:,} bytes: {rings}{beside}"
         share = f"memory, {size / budget:.0%} of {format_bytes(budget)}"
         read = format_bytes(sum(layer.size_bytes for layer in stream.layers))
         parts = f"{'both' if details.joint else 'rings'}, of {read} read"
         waits = stalled(shown.stages, stream)
         causes = ", ".join(f"{cause} {seconds_text(seconds)}" for cause, seconds in waits.items())
         return [
-            Card(format_bytes(size), share, "peak", held),
-            Card(format_bytes(stream.ring_bytes), parts, "rings", held),
+            Card(format_bytes(size), share, "peak", held_text),
+            Card(format_bytes(stream.ring_bytes), parts, "rings", held_text),
             _delay_card(stream),
             Card(seconds_text(sum(waits.values())), "kernels wait", "waits", causes or "never"),
         ]

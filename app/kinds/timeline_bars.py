@@ -59,10 +59,10 @@ class Bars:
         lasts = self._stop - self._begin
         bars = self._bars(inside[lasts[inside] > apart])
         for engine in dict.fromkeys(self._engine[inside].tolist()):
-            own = inside[self._engine[inside] == engine]
-            for first, stop_at in runs(self._begin[own], self._stop[own], apart):
-                if lasts[own[first]] <= apart:
-                    _add(bars, self._bundle(engine, own[first:stop_at]))
+            of_engine = inside[self._engine[inside] == engine]
+            for first, stop_at in runs(self._begin[of_engine], self._stop[of_engine], apart):
+                if lasts[of_engine[first]] <= apart:
+                    _add(bars, self._bundle(engine, of_engine[first:stop_at]))
         waits = self._waits(inside[self._stall[inside] > apart])
         stood = inside[(self._engine[inside] == "compute") & (self._stall[inside] > 0)]
         for first, stop_at in runs(self._start[stood], self._begin[stood], apart):

@@ -118,11 +118,11 @@ class RowsInSight:
         right = min(max(sight.right, last), sight.right + AROUND * wide)
         self._how = "merged"
         self._drawn = Sight(left, right, sight.bottom, sight.top, sight.wide, sight.high)
-        found = detailed(boxes, self._drawn, round(self.most * (right - left) / wide))
-        each = [self.pieces.row(int(box)) for box in found.each]
-        shown, here = boxes.at(found.each).inside(sight).sum(), boxes.inside(sight).sum()
+        merged = detailed(boxes, self._drawn, round(self.most * (right - left) / wide))
+        each = [self.pieces.row(int(box)) for box in merged.each]
+        shown, here = boxes.at(merged.each).inside(sight).sum(), boxes.inside(sight).sum()
         note = f"{shown:,} of {here:,} pieces shown, the others merged"
-        return DrawnRows([*_merged_rows(self.pieces, found.merged), *each], note + ZOOM)
+        return DrawnRows([*_merged_rows(self.pieces, merged.merged), *each], note + ZOOM)
 
 
 def _merged_rows(pieces: Pieces, merged: Merged) -> list[Row]:

@@ -94,12 +94,12 @@ class WholeKind:
     def cards(self, shown: DisplayedPlan) -> list[Card]:
         """Traffic, the most bytes held, and latency."""
         report, budget = shown.report, shown.plan.budget_bytes
-        held = f"peak, {report.peak_bytes / budget:.0%} of {format_bytes(budget)}"
+        peak_text = f"peak, {report.peak_bytes / budget:.0%} of {format_bytes(budget)}"
         spilled = format_bytes(report.noncompulsory_bytes)
         return [
             Card(spilled, "spill traffic", "extra", SPILL),
             traffic_card(shown),
-            Card(format_bytes(report.peak_bytes), held, "peak"),
+            Card(format_bytes(report.peak_bytes), peak_text, "peak"),
             latency_card(shown),
         ]
 
@@ -244,24 +244,24 @@ def latency_card(shown: DisplayedPlan) -> Card:
     took, floor = shown.trace.makespan_s, latency_floor_s(shown.plan)
     is_given = shown.plan.has_given_times
     is_ideal = shown.plan.machine.is_ideal and not is_given
-    label, told = "ideal latency" if is_ideal else "latency", LATENCY
+    label, hover = "ideal latency" if is_ideal else "latency", LATENCY
     if is_ideal:
-        told += "\nOf an ideal machine: every operator runs at the full MAC rate."
+        hover += "\nOf an ideal machine: every operator runs at the full MAC rate."
     machine = shown.plan.machine
     if machine.seconds_band and not is_given:
         first, last = map(seconds_text, machine.between_s(took))
-        told += f"\nLikely {first} to {last}, by {machine.judge}."
+        hover += f"\nLikely {first} to {last}, by {machine.judge}."
     if is_given:
-        told += f"\nTimes: {shown.trace.times}."
+        hover += f"\nTimes: {shown.trace.times}."
     if floor:
-        told += (
+        hover += (
             f"\n{max(0.0, took / floor - 1):.1%} over its floor: no plan of this problem takes "
             f"less than {seconds_text(floor)}, "
             "operators one after the other, and what must cross, each engine at full rate."
         )
     if (claim := shown.plan.details.latency) and not shown.moved:
-        told += f"\nBound {claim.scope}, within this budget: {seconds_text(claim.bound_s)}."
-    return Card(seconds_text(took), label, "latency", told)
+        hover += f"\nBound {claim.scope}, within this budget: {seconds_text(claim.bound_s)}."
+    return Card(seconds_text(took), label, "latency", hover)
 
 
 def tells_bound(shown: DisplayedPlan, trace: sp.Trace) -> bool:

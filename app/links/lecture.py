@@ -44,8 +44,8 @@ class Lecture:
 
     def to_text(self) -> str:
         """As a file."""
-        made = {"format": FORMAT, "version": VERSION, "title": self.title}
-        return json.dumps({**made, "items": [asdict(item) for item in self.items]}, indent=1) + "\n"
+        data = {"format": FORMAT, "version": VERSION, "title": self.title}
+        return json.dumps({**data, "items": [asdict(item) for item in self.items]}, indent=1) + "\n"
 
 
 def is_lecture(content: bytes) -> bool:

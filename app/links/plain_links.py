@@ -34,16 +34,16 @@ def as_written_today(
     named = {_field(name, fields): text for name, text in given.items() if not of_the_page(name)}
     if model := meant_model(named.get("model", ""), sp.models()):
         named["model"] = model
-    for name, known in (("planner", sp.planners()), ("machine", sp.presets())):
-        if found := meant(named.get(name, ""), known):
-            named[name] = found
+    for name, names in (("planner", sp.planners()), ("machine", sp.presets())):
+        if name_meant := meant(named.get(name, ""), names):
+            named[name] = name_meant
     if "budget" in named:
         with suppress(sp.SpillwayError):
             budget = plain_budget(named["budget"])
             named["budget"] = budget if isinstance(budget, str) else format_exact(budget)
     planner = named.get("planner", usual_planner)
-    own = type_of(planner).own() if planner in sp.planners() else {}
-    options = own.keys() - set(fields)
+    specs = type_of(planner).own() if planner in sp.planners() else {}
+    options = specs.keys() - set(fields)
     return {f"{planner}.{name}" if name in options else name: text for name, text in named.items()}
 
 

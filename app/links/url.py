@@ -95,8 +95,8 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     """
     fields = {name: _text(value) for name, value in values.items() if name != "options"}
     planner, options = values.get("planner", ""), values.get("options", {})
-    own = {f"{planner}.{name}": spec.default for name, spec in type_of(planner).own().items()}
-    return fields | {key: spec_of(key).text(value) for key, value in (own | options).items()}
+    defaults = {f"{planner}.{name}": spec.default for name, spec in type_of(planner).own().items()}
+    return fields | {key: spec_of(key).text(value) for key, value in (defaults | options).items()}
 
 
 def _usual(name: str) -> str:
@@ -173,10 +173,10 @@ def _unknown(given: Mapping[str, str]) -> list[str]:
         is_option = bool(dot) and planner in sp.planners() and version != FIRST
         return name in KNOWN or name in options or is_option or of_the_page(name)
 
-    asked = {name: text for name, text in given.items() if not known(name)}
+    unknown = {name: text for name, text in given.items() if not known(name)}
     near = {*KNOWN, *options, *(f"{p}.{o}" for p in sp.planners() for o in type_of(p).own())}
     near = {name for name in near if known(name)}
-    return [UNKNOWN.format(_short(name), asked[name]) + nearest(name, near) for name in asked]
+    return [UNKNOWN.format(_short(name), unknown[name]) + nearest(name, near) for name in unknown]
 
 
 def _short(name: str) -> str:
@@ -320,8 +320,8 @@ def _option(name: str, text: str) -> tuple[str, Any] | None:
 def _allowed(key: str, value: Any) -> Any:
     """An option that a link or a visitor's file may set: one that does not name a file of ours."""
     spec = spec_of(key)
-    known = (spec.default, *spec.words) if spec.file else (value,)
-    choices = solver_names() if key == SOLVER else known
+    values = (spec.default, *spec.words) if spec.file else (value,)
+    choices = solver_names() if key == SOLVER else values
     if value not in choices:
         raise ValueError(value)
     return value
@@ -431,10 +431,10 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
 
 def _options_of(plan: sp.Plan) -> dict[str, Any]:
     """The options of a plan by key, those that can be used here."""
-    own, options = type_of(plan.planner).own(), dict[str, Any]()
+    specs, options = type_of(plan.planner).own(), dict[str, Any]()
     for name, value in plan.options.items():
-        if name in own:
+        if name in specs:
             key = f"{plan.planner}.{name}"
             with suppress(ValueError, sp.SpillwayError):
-                options[key] = _allowed(key, own[name].checked(value))
+                options[key] = _allowed(key, specs[name].checked(value))
     return options

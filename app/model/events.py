@@ -37,8 +37,8 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         facts = getattr(record, "facts", {})
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        said = {"at": f"{at}.{int(record.msecs):03d}Z", "level": record.levelname.lower()}
-        return json.dumps({**said, "event": record.getMessage(), **facts})
+        event = {"at": f"{at}.{int(record.msecs):03d}Z", "level": record.levelname.lower()}
+        return json.dumps({**event, "event": record.getMessage(), **facts})
 
 
 def log_to_stderr() -> None:

@@ -183,8 +183,8 @@ def numbers_in(machine: str, text: str) -> dict[str, float]:
     onchip = sp.load_machine(machine).onchip
     if f"{onchip}.size_bytes" in numbers:
         raise sp.BadInput(f"the size of {onchip} is the budget")
-    known = sp.with_numbers(machine, numbers).numbers()
-    return {name: known[name] for name in numbers}
+    numbers_known = sp.with_numbers(machine, numbers).numbers()
+    return {name: numbers_known[name] for name in numbers}
 
 
 def fields_text(machine: str, numbers: Mapping[str, float]) -> str:

@@ -25,8 +25,8 @@ def meant(name: str, known: Collection[str]) -> str | None:
 
 def meant_model(name: str, known: Collection[str]) -> str | None:
     """The same of models: a name that only timm has gets its prefix."""
-    if found := meant(name, known):
-        return found
+    if model := meant(name, known):
+        return model
     bare = name.strip().removeprefix(TIMM)
     return TIMM + bare if bare in timm_names() else None
 

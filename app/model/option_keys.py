@@ -25,10 +25,10 @@ def type_of(planner: str) -> type[Options]:
 def spec_of(key: str) -> Spec:
     """What is known of an option. Raises `BadInput` where there is none such."""
     planner, _, name = key.partition(".")
-    own = type_of(planner).own()
-    if name not in own:
-        raise sp.BadInput(f"{planner} has no option {name!r:.40}; it has {', '.join(own)}")
-    return own[name]
+    specs = type_of(planner).own()
+    if name not in specs:
+        raise sp.BadInput(f"{planner} has no option {name!r:.40}; it has {', '.join(specs)}")
+    return specs[name]
 
 
 def keyed(planner: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,10 +56,10 @@ def offered(spec: Spec, value: Any, values: Sequence[Any] = ()) -> dict[str, Any
 
     `values` are those available here, where an option's type cannot know them.
     """
-    known = list(values or spec.words or spec.choices)
-    if known and value not in known:
-        known.append(value)
-    return {spec.word(each): each for each in known}
+    choices = list(values or spec.words or spec.choices)
+    if choices and value not in choices:
+        choices.append(value)
+    return {spec.word(each): each for each in choices}
 
 
 def typed(spec: Spec, value: Any) -> str:

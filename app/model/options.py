@@ -92,8 +92,8 @@ def that_count(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def fields_sent(planner: str, sent: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a problem that were sent to a planner."""
-    own = {name: value for name, value in sent.items() if name != WISHES}
-    return {"options": unusual(keyed(planner, own)), WISHES: list(sent.get(WISHES, ()))}
+    own_options = {name: value for name, value in sent.items() if name != WISHES}
+    return {"options": unusual(keyed(planner, own_options)), WISHES: list(sent.get(WISHES, ()))}
 
 
 def usual(name: str) -> Any:
@@ -127,10 +127,10 @@ def series(asked: Mapping[str, Any]) -> str:
     """The name of a line in a chart: the planner, the order, options that are not the default, and
     what weights do where that is not what the problem says."""
     planner, sent = asked["planner"], dict(asked["options"])
-    own = type_of(planner).own()
+    specs = type_of(planner).own()
     words = [str(sent.pop(ORDER))] if ORDER in sent else []
     for name, value in sent.items():
-        if name not in own or own[name].checked(value) != own[name].default:
+        if name not in specs or specs[name].checked(value) != specs[name].default:
             words.append(word(f"{planner}.{name}", value))
     if "weights" in asked and apart(asked):
         words.append(f"(weights {WORDS[weights_done(asked)]})")

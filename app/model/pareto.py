@@ -268,9 +268,9 @@ def buys(
     at: dict[tuple[str, int], Point] = {}
     for point in points:
         at[series(point["problem"]), point["budget_bytes"]] = point
-    known = dict.fromkeys([*names, *by_series(points), *needs])
+    series_names = dict.fromkeys([*names, *by_series(points), *needs])
     rows = []
-    for name in known:
+    for name in series_names:
         now, then = at.get((name, budget)), at.get((name, budget + more))
         first, second = (value(p, axis) if p else None for p in (now, then))
         both = [p["status"] == "optimal" for p in (now, then) if p]
@@ -302,10 +302,12 @@ def points_csv(points: Sequence[Point]) -> str:
     head = ("series", "planner", "model", "machine", "weights")
     writer.writerow([*head, *CSV_COLUMNS, *CSV_MORE, "options"])
     for p in points:
-        asked = p["problem"]
-        options = ";".join(f"{name}={chosen}" for name, chosen in sorted(asked["options"].items()))
-        row = [series(asked), *(asked[name] for name in head[1:-1]), weights_done(asked)]
-        if changed := asked.get("machine_fields"):
+        problem = p["problem"]
+        options = ";".join(
+            f"{name}={chosen}" for name, chosen in sorted(problem["options"].items())
+        )
+        row = [series(problem), *(problem[name] for name in head[1:-1]), weights_done(problem)]
+        if changed := problem.get("machine_fields"):
             row[head.index("machine")] += f" {changed}"
         writer.writerow([*row, *(p[name] for name in (*CSV_COLUMNS, *CSV_MORE)), options])
     return out.getvalue()

@@ -33,6 +33,6 @@ LAYOUTS: Mapping[str, Layout] = {
 
 def layout_of(targets: tuple[str, ...]) -> str:
     """The first layout that shows one of these boxes or their views; the usual where none does."""
-    held = {"address-map": "memory", "occupancy": "memory"}
-    boxes = {held.get(target, target) for target in targets}
+    view_of = {"address-map": "memory", "occupancy": "memory"}
+    boxes = {view_of.get(target, target) for target in targets}
     return next((name for name, one in LAYOUTS.items() if boxes & {*one.boxes}), USUAL)

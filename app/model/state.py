@@ -88,8 +88,8 @@ class ProblemFields(param.Parameterized):
         chosen = {name: value for name, value in asked.items() if name not in FIELDS}
         planner = fields.get("planner", self.planner)
         if chosen:
-            known = fields.get("options", self.options)
-            fields["options"] = unusual({**known, **keyed(planner, chosen)})
+            options = fields.get("options", self.options)
+            fields["options"] = unusual({**options, **keyed(planner, chosen)})
         return fields
 
     def values_by_name(self) -> dict[str, Any]:

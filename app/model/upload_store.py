@@ -77,8 +77,8 @@ def kind_of(name: str, data: bytes) -> str:
         raise sp.BadInput(TWO_FILES)
     if set(COLUMNS) <= {cell.strip() for cell in text.split("\n", 1)[0].split(",")}:
         return "csv"
-    if known := named or format_of_text(text):
-        return known.kind
+    if format_known := named or format_of_text(text):
+        return format_known.kind
     if name.lower().endswith(".csv"):
         columns = ",".join(COLUMNS)
         raise sp.BadInput(
@@ -203,12 +203,12 @@ def _make_room(place: Path, size_bytes: int) -> None:
     Raises `BadInput` where all that is left was used within a minute.
     """
     files = _files(place)
-    held = size_bytes + sum(size for _, size, _ in files)
+    total_bytes = size_bytes + sum(size for _, size, _ in files)
     for used, size, path in files:
-        if held <= UPLOADS.value:
+        if total_bytes <= UPLOADS.value:
             return
         if abs(time.time() - used) < YOUNG_S:  # the clock may have been set back since
             raise sp.BadInput(NO_ROOM)
         with contextlib.suppress(OSError):
             os.unlink(path)
-        held -= size
+        total_bytes -= size

@@ -37,8 +37,8 @@ def names_of(text: str) -> tuple[str, ...]:
 
 def asked(problem: ProblemFields) -> list[str]:
     """The wishes that the chosen planner is asked to respect."""
-    known = KNOWN.get(problem.planner, ())
-    return [text for text in problem.wishes if kind_of(text) in known]
+    kinds = KNOWN.get(problem.planner, ())
+    return [text for text in problem.wishes if kind_of(text) in kinds]
 
 
 def added(wishes: Iterable[str], text: str) -> list[str]:
@@ -57,8 +57,8 @@ def _against(one: str, other: str) -> bool:
 
 def why_not_asked(text: str, planner: str) -> str:
     """Why a wish is not sent to a planner; empty where it is."""
-    known = KNOWN.get(planner, ())
-    if kind_of(text) in known:
+    supported = KNOWN.get(planner, ())
+    if kind_of(text) in supported:
         return ""
     who = [TITLES[name] for name, kinds in KNOWN.items() if kind_of(text) in kinds]
     does = "does" if len(who) == 1 else "do"

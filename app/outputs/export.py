@@ -57,9 +57,9 @@ def trace_json(shown: DisplayedPlan, serial: bool = False) -> str:
         for item in trace.intervals
     ]
     seconds = shown.serial_step_seconds if serial else shown.step_seconds
-    for (start, _), held in zip(seconds, shown.report.occupancy, strict=True):
+    for (start, _), held_bytes in zip(seconds, shown.report.occupancy, strict=True):
         counter = {"ph": "C", "name": "bytes on chip", "pid": 1, "ts": start * MICROSECONDS}
-        events.append({**counter, "args": {"bytes": held}})
+        events.append({**counter, "args": {"bytes": held_bytes}})
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, separators=(",", ":"))
 
 

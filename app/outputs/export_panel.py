@@ -80,8 +80,8 @@ class ExportPanel(pn.viewable.Viewer):
         self.page.disabled = busy
         self.differences.visible = work.pinned is not None
         shown = work.shown
-        own = kind_of(shown).pictures if shown else {}
-        self.figure.options = {**FIGURES, **own}
+        pictures = kind_of(shown).pictures if shown else {}
+        self.figure.options = {**FIGURES, **pictures}
 
     def _file(
         self, name: str, ending: str, label: str, text: Callable[[], str]

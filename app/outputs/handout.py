@@ -63,9 +63,9 @@ def _section(number: int, item: Item, shown: DisplayedPlan | None) -> str:
 
 def map_svg(shown: DisplayedPlan, step: int) -> str:
     """The address map in small: a rectangle for each stay, addresses upwards, the step marked."""
-    own = [stay for stay in shown.report.residencies if stay.memory == shown.memories[0]]
-    area = {id(s): s.size_bytes * (s.stop_step - s.start_step) for s in own}
-    stays = sorted(own, key=lambda stay: -area[id(stay)])[:MOST]
+    in_memory = [stay for stay in shown.report.residencies if stay.memory == shown.memories[0]]
+    area = {id(s): s.size_bytes * (s.stop_step - s.start_step) for s in in_memory}
+    stays = sorted(in_memory, key=lambda stay: -area[id(stay)])[:MOST]
     used, budget = shown.report.extent_bytes, shown.plan.budget_bytes
     end, top = max(1, shown.steps), max(1, drawn_bytes(used, budget))
     across, up = WIDE / end, (HIGH - 12) / top
@@ -77,7 +77,7 @@ def map_svg(shown: DisplayedPlan, step: int) -> str:
         for s in stays
         for span in s.spans
     ]
-    left_out = len(own) - len(stays)
+    left_out = len(in_memory) - len(stays)
     rest = f", the {MOST} largest of {left_out + MOST}" if left_out else ""
     about = f"address map: {len(stays)} stays{rest}, up to {format_bytes(top)}"
     limit = f'<path d="M0 {HIGH - top * up:.1f}H{WIDE}" stroke="#16202a" stroke-dasharray="4 3"/>'

@@ -20,7 +20,7 @@ PAGE = "html"
 
 def run_export(context: JobContext, request: Request) -> None:
     """Check a plan and write one of its files; `html` as it is viewed."""
-    asked = request.more
+    wanted = request.more
 
     def said(stage: str, share: float) -> None:
         context.progress(stage, share=share)
@@ -28,9 +28,9 @@ def run_export(context: JobContext, request: Request) -> None:
             raise sp.Cancelled("the export was stopped")
 
     said("checking every byte", 0.0)
-    plan = sp.Plan.from_json(json.loads(unpacked(asked["packed"])))
-    seen = seen_of(plan, **asked["seen"], look=Look(**asked["look"]))
-    name = asked["file"]
+    plan = sp.Plan.from_json(json.loads(unpacked(wanted["packed"])))
+    seen = seen_of(plan, **wanted["seen"], look=Look(**wanted["look"]))
+    name = wanted["file"]
     if name == PAGE:
         text, ending = page_html(seen, said), ".html"
     else:

@@ -45,9 +45,9 @@ def tensors_csv(shown: DisplayedPlan) -> str:
     def row(name: str) -> tuple[Any, ...]:
         tensor, there = graph.tensors[name], stays.get(name, [])
         writer = graph.producer.get(name)
-        made = graph.operators[writer].name if writer is not None else ""
+        writer_name = graph.operators[writer].name if writer is not None else ""
         life = (min(a for a, _, _ in there) + 1, max(b for _, b, _ in there)) if there else ("", "")
-        held = sum((b - a) * size for a, b, size in there)
+        byte_steps = sum((b - a) * size for a, b, size in there)
         shape = "x".join(map(str, tensor.shape))
         size, readers = graph.size_bytes(name), len(graph.consumers[name])
         return (
@@ -55,11 +55,11 @@ def tensors_csv(shown: DisplayedPlan) -> str:
             tensor.kind,
             shape,
             size,
-            made,
+            writer_name,
             readers,
             len(there),
             *life,
-            held,
+            byte_steps,
             shown.moved_bytes.get(name, 0),
         )
 

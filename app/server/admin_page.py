@@ -70,8 +70,8 @@ class OperatorPage(RequestHandler):
 
     def _show(self, news: str) -> None:
         rows = [
-            f"<tr><td>{escape(told)}</td><td>{_number(name, value)}</td></tr>"
-            for name, told, value in looked_up(self.application)
+            f"<tr><td>{escape(figure)}</td><td>{_number(name, value)}</td></tr>"
+            for name, figure, value in looked_up(self.application)
         ]
         self.write(_page().substitute(news=escape(news), rows="\n".join(rows)))
 

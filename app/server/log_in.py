@@ -107,10 +107,10 @@ def lead_scripts_to_the_log_in() -> None:
         return
 
     async def session_if_there_is_one(handler: Any) -> Any:
-        made = theirs(handler)
-        if made is None:
+        response = theirs(handler)
+        if response is None:
             raise Finish
-        return await made
+        return await response
 
     AutoloadJsHandler.get_session = session_if_there_is_one
 

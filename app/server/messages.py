@@ -64,10 +64,10 @@ def bound_messages() -> None:
         if handler.close_code is not None or getattr(handler, "_spillway_over", False):
             return None
         session = handler.connection.session if handler.connection else None
-        held = _unfinished.get(handler, 0)
-        refusal = refusal_of_fragment(session, held, fragment)
+        held_bytes = _unfinished.get(handler, 0)
+        refusal = refusal_of_fragment(session, held_bytes, fragment)
         if refusal is None:
-            _unfinished[handler] = held + len(fragment)
+            _unfinished[handler] = held_bytes + len(fragment)
             if session is not None:
                 _sent[session] = _sent.get(session, 0) + len(fragment)
             try:

@@ -36,8 +36,8 @@ class LookedUp(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Sessions, sockets, queue, workers, memory, files."""
-        for name, told, value in looked_up(self.server):
-            yield GaugeMetricFamily(f"spillway_{name}", told, value)
+        for name, figure, value in looked_up(self.server):
+            yield GaugeMetricFamily(f"spillway_{name}", figure, value)
 
 
 def looked_up(server: BokehTornado) -> list[tuple[str, str, float]]:
@@ -61,10 +61,10 @@ def looked_up(server: BokehTornado) -> list[tuple[str, str, float]]:
 @cache
 def registry(server: BokehTornado) -> CollectorRegistry:
     """Both what was counted and what is looked up."""
-    made = CollectorRegistry()
-    made.register(events.REGISTRY)
-    made.register(LookedUp(server))
-    return made
+    collectors = CollectorRegistry()
+    collectors.register(events.REGISTRY)
+    collectors.register(LookedUp(server))
+    return collectors
 
 
 class Health(RequestHandler):

@@ -49,10 +49,10 @@ def refusal_of_host(origins: Iterable[str], host: str) -> Refusal | None:
     A foreign page whose own name leads to this machine is of one origin with what it is answered.
     """
     name = name_of(host)
-    known = {
+    hosts = {
         name_of(origin) or origin for origin in {*origins, *(settings.allowed_ws_origin() or ())}
     }
-    if name in LOOPBACK or any(match_host(name, pattern) for pattern in known if name):
+    if name in LOOPBACK or any(match_host(name, pattern) for pattern in hosts if name):
         return None
     why = (
         f"This server is not known as <code>{escape(name[:80]) or '(no name)'}</code>. On its own "

@@ -27,13 +27,13 @@ class Rates:
         in, and counted."""
         now_s = time.monotonic() if now_s is None else now_s
         name = household(address)
-        begun_s, asked = self._known.get(name, (now_s, 0))
+        begun_s, balance = self._known.get(name, (now_s, 0))
         if now_s - begun_s >= WINDOW_S:
-            begun_s, asked = now_s, 0
+            begun_s, balance = now_s, 0
             self._known.pop(name, None)
-        if asked >= self.most():
+        if balance >= self.most():
             return math.ceil(begun_s + WINDOW_S - now_s)
-        self._known[name] = begun_s, asked + 1
+        self._known[name] = begun_s, balance + 1
         while len(self._known) > self.most_known:
             self._known.popitem(last=False)  # that of the oldest minute
         return 0
@@ -42,10 +42,14 @@ class Rates:
 def household(address: str) -> str:
     """What counts as one address: of IPv6, the network that one customer gets."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        address_read = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address  # of a Unix socket, say
-    return str(found) if found.version == 4 else str(ipaddress.ip_network((found, 64), False))
+    return (
+        str(address_read)
+        if address_read.version == 4
+        else str(ipaddress.ip_network((address_read, 64), False))
+    )
 
 
 def too_often(wait_s: int, most: int, what: str = "requests") -> Refusal:

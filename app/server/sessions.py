@@ -129,9 +129,9 @@ def make_pages_in_turn() -> None:
                 if _left(handler):
                     return
                 if refusal_if_full(handler.application) is None:
-                    made = theirs(handler, *args, **kwargs)
-                    if inspect.isawaitable(made):  # it is not where a visitor has to log in first
-                        await made
+                    page = theirs(handler, *args, **kwargs)
+                    if inspect.isawaitable(page):  # it is not where a visitor has to log in first
+                        await page
                     return
         if refusal := refusal_if_full(handler.application):
             answer(handler, refusal)
@@ -174,12 +174,12 @@ def when_wanted(make: Callable[[], Any]) -> None:
     if context is None:
         make()
         return
-    asked = time.monotonic()
+    requested_s = time.monotonic()
 
     @with_lock
     async def in_turn() -> None:
         async with turn(long=True):
-            is_late = time.monotonic() - asked >= PATIENCE_S
+            is_late = time.monotonic() - requested_s >= PATIENCE_S
             if pn.state.loaded or not (is_late or _is_there(context)):
                 make()
             else:

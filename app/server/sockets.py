@@ -47,8 +47,8 @@ def bound_sockets() -> None:
     async def open_in_turn(handler: Any, token: str) -> None:
         if handler.ws_connection:  # it has the line from the request that became a socket
             end_if_slow(handler.ws_connection.stream.socket)
-        known = {session.id for session in handler.application_context.sessions}
-        if get_session_id(token) in known:
+        session_ids = {session.id for session in handler.application_context.sessions}
+        if get_session_id(token) in session_ids:
             await opened(handler, token)
             return
         async with turn():

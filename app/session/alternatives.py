@@ -63,5 +63,5 @@ class Elsewhere(SessionPart):
             self._queue.clear()
         elif answer.name == "unfit" and answer["need_bytes"] <= self._why["have_bytes"]:
             names = (self._asked, *[JOINED] * (self._asked == FUSION and self._planner != JOINED))
-            found = [{"planner": name, "need_bytes": answer["need_bytes"]} for name in names]
-            work.elsewhere = [*work.elsewhere, *found]
+            fitting = [{"planner": name, "need_bytes": answer["need_bytes"]} for name in names]
+            work.elsewhere = [*work.elsewhere, *fitting]

@@ -72,8 +72,8 @@ def used_breaks(plan: sp.Plan) -> tuple[str, ...]:
     given = plan.options.get("break_nodes")
     if isinstance(given, list | tuple):
         return tuple(given)
-    told = [note.removeprefix(NOTE) for note in plan.notes if note.startswith(NOTE)]
-    return tuple(name for note in told for name in note.split(", ") if name in plan.graph.index)
+    notes = [note.removeprefix(NOTE) for note in plan.notes if note.startswith(NOTE)]
+    return tuple(name for note in notes for name in note.split(", ") if name in plan.graph.index)
 
 
 def toggled(names: Iterable[str], name: str, graph: sp.Graph) -> list[str]:

@@ -54,8 +54,8 @@ class LiveGroups(SessionPart):
         """The least budget for which the chosen planner has plans, where that is known."""
         if self.offered:
             return self.models.work.reach.get("least_bytes")
-        known = front_budgets(self.models.work.shown, self.models.problem.planner)
-        return known[0] if known else None
+        sizes = front_budgets(self.models.work.shown, self.models.problem.planner)
+        return sizes[0] if sizes else None
 
     @property
     def waiting(self) -> bool:

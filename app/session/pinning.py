@@ -111,8 +111,8 @@ class Pins(SessionPart):
         other = PinnedPlan(name_of(work.shown, work.shown_for), work.shown, work.shown_for)
         names = [kept.name for kept in work.shelf if kept.shown is not shown]
         other = replace(other, name=unlike(other.name, names))
-        known = any(kept.shown is work.shown for kept in work.shelf)
-        shelf = [other if kept.shown is shown and not known else kept for kept in work.shelf]
+        is_on_shelf = any(kept.shown is work.shown for kept in work.shelf)
+        shelf = [other if kept.shown is shown and not is_on_shelf else kept for kept in work.shelf]
         with discard_events(work):  # views follow `shown`, once both are exchanged
             work.param.update(pinned=work.shown, pinned_for=work.shown_for, shown_for=fields)
         self.models.problem.param.update(**fields)
@@ -163,17 +163,17 @@ class Pins(SessionPart):
 
 def fields_of_plan(shown: DisplayedPlan) -> dict[str, Any]:
     """The fields of the problem that a plan from a file answers."""
-    known = problem_of(shown.plan)
-    known.setdefault("model", shown.graph.name)
-    problem = problem_with({k: v for k, v in known.items() if k in ProblemFields.param})
+    fields = problem_of(shown.plan)
+    fields.setdefault("model", shown.graph.name)
+    problem = problem_with({k: v for k, v in fields.items() if k in ProblemFields.param})
     return answered(problem.values_by_name())
 
 
 def name_of(shown: DisplayedPlan, fields: Mapping[str, Any]) -> str:
     """The name of a plan: planner, options that are not the default, budget."""
     chosen = that_count(fields) if fields else {}
-    own = [name for name in chosen if "." in name or name == WISHES]
-    words = [word(name, chosen[name]) for name in own if chosen[name] != usual(name)]
+    option_names = [name for name in chosen if "." in name or name == WISHES]
+    words = [word(name, chosen[name]) for name in option_names if chosen[name] != usual(name)]
     size = format_bytes(shown.plan.budget_bytes)
     return f"{' '.join([shown.plan.planner, *words])[:NAMES]}, {size}"
 

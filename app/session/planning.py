@@ -202,8 +202,8 @@ class Planning(SessionPart):
         self._plan.cancel()
         models.problem.param.update(**models.work.shown_for)
         self._acts.over()
-        known = self.known.budgets_of(models.work.shown_for)
-        models.work.param.update(budgets=known, infeasible={}, notice="", refused=[])
+        budgets = self.known.budgets_of(models.work.shown_for)
+        models.work.param.update(budgets=budgets, infeasible={}, notice="", refused=[])
 
     def poll(self) -> None:
         """Take the workers' answers; the clock runs on while a solver is silent."""

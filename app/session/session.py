@@ -300,9 +300,9 @@ class Session:
             self.sweeps.forget()
         if not indexed(work.points, work.shown_for):
             self.sweeps.add(stored_points(work.shown_for))
-        known = self.planning.known.budgets_of(work.shown_for)
+        budgets = self.planning.known.budgets_of(work.shown_for)
         written = bool(shown.packed or shown.late)
-        work.param.update(budgets=known, shown=shown, written=written, infeasible={})
+        work.param.update(budgets=budgets, shown=shown, written=written, infeasible={})
         self.look.judged = is_allocation(shown.plan)
         self.look.param.trigger("step")
         self.live.explain(shown)

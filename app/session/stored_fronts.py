@@ -72,8 +72,8 @@ def _problem(model: str, planner: str, stored: Mapping[str, Any]) -> dict[str, A
     """The problem that the points of one planner answer."""
     name, options = variant(planner)
     fields = {"model": model, "machine": stored["machine"], "weights": stored["weights"]}
-    made = ProblemFields.with_values(planner=name, **fields, **options)
-    request = Models(made).request()
+    problem = ProblemFields.with_values(planner=name, **fields, **options)
+    request = Models(problem).request()
     del request["budget"]
     return {**request, "time_limit": LIMIT_S}
 
@@ -90,8 +90,13 @@ def made_of(table: str) -> dict[str, Any]:
     for row in rows.drop_duplicates(["model", "planner", "budget_bytes"]).to_dict("records"):
         values = (row[column] for column in COLUMNS.values())
         points[row["model"]].append([planners.index(row["planner"]), *map(_short, values)])
-    told = {"version": __version__, "machine": machine, "weights": "counted", "planners": planners}
-    return told | {"points": points}
+    conditions = {
+        "version": __version__,
+        "machine": machine,
+        "weights": "counted",
+        "planners": planners,
+    }
+    return conditions | {"points": points}
 
 
 def _short(value: Any) -> Any:

@@ -74,8 +74,8 @@ class Streams(SessionPart):
         shown = self.models.work.shown
         if not self.offered or shown is None or shown.stream is None:
             return None
-        known = [self.models.work.fronts.get(name, []) for name in ("2s exact", "async exact")]
-        sizes = [memory for points in (shown.stream.details.front, *known) for memory, _ in points]
+        fronts = [self.models.work.fronts.get(name, []) for name in ("2s exact", "async exact")]
+        sizes = [memory for points in (shown.stream.details.front, *fronts) for memory, _ in points]
         return round(max(sizes) * BEYOND) if sizes else None
 
     def explain(self, shown: DisplayedPlan) -> None:

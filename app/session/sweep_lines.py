@@ -147,12 +147,12 @@ def lines_of(
     wide: bool,
 ) -> list[SweepLine]:
     """Lines by the names of `SWEPT`, all of one problem."""
-    asked: dict[str, dict[str, Any]] = {}
+    options_of: dict[str, dict[str, Any]] = {}
     for name in names:
         one = asked_of(problem, request, name)
         if one is not None:
-            asked.setdefault(series(one), one)
-    return [SweepLine(name, one, list(first), wide) for name, one in asked.items()]
+            options_of.setdefault(series(one), one)
+    return [SweepLine(name, one, list(first), wide) for name, one in options_of.items()]
 
 
 def asked_of(

@@ -109,8 +109,8 @@ class Sweeps(SessionPart):
         asked, work = self._asked, self.models.work
         self.close()
         self._asked = asked
-        told = WAITS if asked else ""
-        work.param.update(points=[], sweep={}, sweeping=bool(asked), sweep_progress=told)
+        stage = WAITS if asked else ""
+        work.param.update(points=[], sweep={}, sweeping=bool(asked), sweep_progress=stage)
 
     def close(self) -> None:
         """The visitor has gone."""
@@ -190,9 +190,9 @@ class Sweeps(SessionPart):
         """The budget above which more memory gives nothing: all that the default order holds at
         once."""
         work = self.models.work
-        known = [work.budgets.get("default_peak", 0), work.sweep["budget"] + work.sweep["more"]]
+        sizes = [work.budgets.get("default_peak", 0), work.sweep["budget"] + work.sweep["more"]]
         fronts = [size for line in self._lines for size in line.front[-1:]]
-        return int(max(*known, *fronts) if fronts else max(known))
+        return int(max(*sizes, *fronts) if fronts else max(sizes))
 
     def _named(self) -> list[int]:
         budgets = self.models.work.budgets
@@ -236,10 +236,10 @@ class Sweeps(SessionPart):
 
 def fields_of_point(point: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the problem that a point answers."""
-    asked = point["problem"]
-    fields = {name: asked[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
-    fields["machine_fields"] = asked.get("machine_fields", "")
-    fields |= fields_sent(asked["planner"], asked["options"])
+    problem = point["problem"]
+    fields = {name: problem[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
+    fields["machine_fields"] = problem.get("machine_fields", "")
+    fields |= fields_sent(problem["planner"], problem["options"])
     return {**fields, "budget": format_exact(point["budget_bytes"])}
 
 
@@ -261,11 +261,13 @@ def points_beside(
     swept = {series(problem): problem for problem in problems}
     kept = []
     for point in points:
-        asked = point["problem"]
-        own = swept.get(series(asked))
-        like = own or next(iter(swept.values()), asked)
-        if all(asked.get(name) == like.get(name) for name in same) and (
-            own is None or own["time_limit"] <= asked["time_limit"] or point["status"] == "optimal"
+        problem_of_point = point["problem"]
+        swept_sizes = swept.get(series(problem_of_point))
+        like = swept_sizes or next(iter(swept.values()), problem_of_point)
+        if all(problem_of_point.get(name) == like.get(name) for name in same) and (
+            swept_sizes is None
+            or swept_sizes["time_limit"] <= problem_of_point["time_limit"]
+            or point["status"] == "optimal"
         ):
             kept.append(point)
     return kept

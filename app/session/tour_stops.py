@@ -102,7 +102,7 @@ def _map(models: Models) -> str:
 def _budget(models: Models) -> str:
     shown, known = _shown(models), models.work.budgets
     spilled = shown.report.noncompulsory_bytes
-    told = (
+    text = (
         f"Below MR, {format_bytes(known['MR'])}, no plan exists: one operator alone needs that."
         f" From MP, {format_bytes(known['MP'])}, on there is an order in which nothing leaves. "
         if known
@@ -111,7 +111,7 @@ def _budget(models: Models) -> str:
     best = shown.plan.claims.status == "optimal"
     known_words = "proven that less is impossible" if best else "found no less"
     return (
-        f"How much memory is there? {told}With {_size(models)}, {format_bytes(spilled)} have to"
+        f"How much memory is there? {text}With {_size(models)}, {format_bytes(spilled)} have to"
         " cross the chip's edge because there is too little room. The solver has"
         f" {known_words} in this order of operators."
     )
@@ -277,8 +277,8 @@ def _ring(models: Models) -> str:
     if not full:
         return f"{text} The ring is never full."
     worst = max(full, key=lambda s: s.wait.seconds if s.wait else 0.0)
-    said = worst.wait.text if worst.wait else ""
-    return f"{text} The {worst.kind} of {stream.layers[worst.layer].name} {said}."
+    wait_text = worst.wait.text if worst.wait else ""
+    return f"{text} The {worst.kind} of {stream.layers[worst.layer].name} {wait_text}."
 
 
 def _to_front(models: Models, _found: Found) -> None:

@@ -95,10 +95,10 @@ class SessionWishes(SessionPart):
             return
         look.panel = "what if"
         text, planner = f"{kind} {tensor}", self.models.problem.planner
-        known = kind in KNOWN.get(planner, ())
+        is_supported = kind in KNOWN.get(planner, ())
         if text in self.models.problem.wishes:
             self.drop(text)
-        elif known and (why := why_no_choice(work.shown, tensor, planner)):
+        elif is_supported and (why := why_no_choice(work.shown, tensor, planner)):
             work.notice = f"{text}: {why}."
         else:
             self.add(text)

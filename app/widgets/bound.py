@@ -80,8 +80,8 @@ def bind(
     act = change or model.param.update
 
     def value() -> Any:
-        held = getattr(model, field)
-        return held if to is None else to(held)
+        current = getattr(model, field)
+        return current if to is None else to(current)
 
     def take(said: Any) -> None:
         act(**{field: said if back is None else back(said)})

@@ -41,9 +41,9 @@ class Film:
     def add(self, states: Sequence[State]) -> None:
         """Add a frame: what changes of each model then."""
         frame = []
-        for of_model, known in zip(states, self._states, strict=True):
+        for of_model, kept_state in zip(states, self._states, strict=True):
             text = json.dumps(of_model, separators=(",", ":"))
-            frame.append(known.setdefault(text, len(known)))
+            frame.append(kept_state.setdefault(text, len(kept_state)))
         self._frames.append(frame)
 
     def to_json(self) -> dict[str, Any]:

@@ -22,8 +22,8 @@ def hatched(
     `hatches` are all that may occur. Taps and hovers know rows by their place in the source.
     """
     plain = {name: value for name, value in style.items() if not name.startswith("hatch_")}
-    made = []
+    layers = []
     for hatch in dict.fromkeys(hatches):
         look = plain if hatch == PLAIN else {**style, "hatch_pattern": hatch}
-        made.append(put(plot, kind, source=source, only=("hatch", hatch), **look))
-    return made
+        layers.append(put(plot, kind, source=source, only=("hatch", hatch), **look))
+    return layers

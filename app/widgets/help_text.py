@@ -66,8 +66,8 @@ def planner_words(session: Session) -> pn.pane.HTML:
 
     def show() -> None:
         other = apart(session.problem.values_by_name())
-        told = f'<div class="caution" role="note">{other[:1].upper()}{other[1:]}.</div>'
-        pane.object = planner_html(session.problem.planner) + (told if other else "")
+        caution = f'<div class="caution" role="note">{other[:1].upper()}{other[1:]}.</div>'
+        pane.object = planner_html(session.problem.planner) + (caution if other else "")
         pane.visible = bool(pane.object)
 
     follow(session.problem, ["planner", "weights"], show)

@@ -44,9 +44,9 @@ def _inlined(address: str) -> str:
     if not here:  # from a network of servers, as whoever runs this one has wished
         return f'<link rel="stylesheet" href="{escape(address)}">'
     at = DIST_DIR / place.partition("?")[0]
-    found = [at.with_stem(theme) for theme in THEMES] if at.stem in THEMES else [at]
+    files = [at.with_stem(theme) for theme in THEMES] if at.stem in THEMES else [at]
     return "".join(
-        f"<style data-theme-of={file.stem}>{file.read_text('utf-8')}</style>" for file in found
+        f"<style data-theme-of={file.stem}>{file.read_text('utf-8')}</style>" for file in files
     )
 
 

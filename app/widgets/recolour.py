@@ -45,21 +45,25 @@ def changes(model: Model, colours: Mapping[str, str]) -> dict[str, Any]:
     """The properties of a model that take another colour."""
     values = dict(model.properties_with_values(include_defaults=False))
     values.pop("data", None)
-    found = recoloured(values, colours)
+    recoloured_values = recoloured(values, colours)
     if isinstance(model, Plot):  # its background is the panel's, whose white is Bokeh's default
         behind = {name: getattr(model, name) for name in BEHIND}
-        found |= {name: colours[value] for name, value in behind.items() if value in colours}
-    return found
+        recoloured_values |= {
+            name: colours[value] for name, value in behind.items() if value in colours
+        }
+    return recoloured_values
 
 
 def recoloured(values: Mapping[str, Any], colours: Mapping[str, str]) -> dict[str, Any]:
     """Of properties by name, those that take another colour."""
-    found: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     for name, value in values.items():
         text = hashed(value.value if isinstance(value, Value) else value)
         if text in colours and INK.get(name) != text:
-            found[name] = Value(colours[text]) if isinstance(value, Value) else colours[text]
-    return found
+            values_by_name[name] = (
+                Value(colours[text]) if isinstance(value, Value) else colours[text]
+            )
+    return values_by_name
 
 
 def hashed(value: Any) -> str:

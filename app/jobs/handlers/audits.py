@@ -24,9 +24,9 @@ MOST_NAMED = 6
 def send_judged(context: JobContext, request: Request) -> None:
     """Judge a file's plan; send the verdict, and the plan as one that is shown."""
     context.progress("judging the plan")
-    found, plan = _judged(request)
-    asked = {name: request.problem[name] for name in ("upload", "model")}
-    context.result("audit", **asked, digest=plan.graph.digest, **verdict_of(found))
+    audit, plan = _judged(request)
+    uploaded = {name: request.problem[name] for name in ("upload", "model")}
+    context.result("audit", **uploaded, digest=plan.graph.digest, **verdict_of(audit))
     send_plan(context, plan)
 
 
@@ -41,10 +41,10 @@ def run_better_file(context: JobContext, request: Request) -> None:
     context.progress("placing the tensors")
     name, path = plain_name(request.problem["model"]), path_of(request.problem["upload"])
     if path.suffix != ".tflite":
-        found, _ = _judged(request)
+        audit, _ = _judged(request)
         text = StringIO()
-        write_table(text, found.better().tensors)
-        _send_file(context, f"{name}-better.csv", text.getvalue().encode(), found.better_sentence())
+        write_table(text, audit.better().tensors)
+        _send_file(context, f"{name}-better.csv", text.getvalue().encode(), audit.better_sentence())
         return
     with named_file(path, name) as named:
         over = bool(request.more["over_inputs"])

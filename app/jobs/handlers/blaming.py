@@ -25,11 +25,11 @@ def run_blame(context: JobContext, request: Request) -> None:
     if "packed" in request.more:
         of = sp.Plan.from_json(json.loads(unpacked(request.more["packed"])))
     else:
-        found, _ = judged(path_of(problem["upload"]), plain_name(problem["model"]))
+        audit, _ = judged(path_of(problem["upload"]), plain_name(problem["model"]))
         of = (
-            sp.audit(found.better(), changes=False, measure=False)
+            sp.audit(audit.better(), changes=False, measure=False)
             if request.more["better"]
-            else found
+            else audit
         )
     if isinstance(of, sp.Plan):
         context.result("blame", **{**sp.blame(of, time_limit=0.0).to_json(), "planning": True})

@@ -44,30 +44,30 @@ def live(context: JobContext, problem: Mapping[str, Any]) -> Live:
 
 def run_reach(context: JobContext, request: Request) -> None:
     """Prepare for all budgets up to one, and report the least budget with a plan."""
-    known, reach = live(context, request.problem), request.more["budget_bytes"]
+    groups, reach = live(context, request.problem), request.more["budget_bytes"]
 
     def goes_on(_moment: Progress) -> bool:
         return not context.stopped
 
-    context.result("reach", least_bytes=known.least_bytes, reach_bytes=0)
-    known.reach(reach, Clock(REACH_S, goes_on))
+    context.result("reach", least_bytes=groups.least_bytes, reach_bytes=0)
+    groups.reach(reach, Clock(REACH_S, goes_on))
     if not context.stopped:
-        context.result("reach", least_bytes=known.least_bytes, reach_bytes=reach)
+        context.result("reach", least_bytes=groups.least_bytes, reach_bytes=reach)
 
 
 def run_preview(context: JobContext, request: Request) -> None:
     """The best partition at a budget, without its program."""
     began = time.perf_counter()
-    known, budget = live(context, request.problem), request.more["budget_bytes"]
+    groups, budget = live(context, request.problem), request.more["budget_bytes"]
     try:
-        partition = known.partition(budget, Clock(PREVIEW_S))
+        partition = groups.partition(budget, Clock(PREVIEW_S))
     except sp.BudgetTooSmall as error:
         context.result("preview", budget_bytes=budget, need_bytes=error.need_bytes)
         return
-    ways = [known.model.best(mask, budget) for mask in partition.groups]
+    ways = [groups.model.best(mask, budget) for mask in partition.groups]
     proof: dict[str, Any] = {"bound_bytes": partition.bound_bytes, "status": partition.status}
     if request.problem["options"].get("joint"):  # maps that stay on chip are not yet known
-        proof = {"bound_bytes": compulsory_bytes(known.graph), "status": "heuristic"}
+        proof = {"bound_bytes": compulsory_bytes(groups.graph), "status": "heuristic"}
     context.result(
         "preview",
         budget_bytes=budget,
@@ -82,9 +82,9 @@ def run_preview(context: JobContext, request: Request) -> None:
 
 def run_why(context: JobContext, request: Request) -> None:
     """Report what the groups of a plan would cost otherwise, and why they are as they are."""
-    known, asked = live(context, request.problem), request.more
+    groups, asked = live(context, request.problem), request.more
     joint = bool(request.problem["options"].get("joint"))
-    reasons = reasons_of(known, asked["groups"], asked["budget_bytes"], joint)
+    reasons = reasons_of(groups, asked["groups"], asked["budget_bytes"], joint)
     for name, facts in zip(asked["names"], reasons, strict=True):
         if context.stopped:
             return

@@ -28,10 +28,10 @@ FAILED = "The plan failed its check and is not shown."
 def run_plan(context: JobContext, request: Request) -> None:
     """Plan one problem, then report the named budgets of its graph."""
     problem, began = request.problem, time.monotonic()
-    with context.noting() as said:
+    with context.noting() as lines:
         proven = plan_and_report(context, problem)
     if not context.stopped:
-        results().keep(request, said, time.monotonic() - began, proven=proven)
+        results().keep(request, lines, time.monotonic() - began, proven=proven)
 
 
 def plan_and_report(context: JobContext, problem: Mapping[str, Any]) -> bool:
@@ -100,16 +100,16 @@ def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall | sp.NoPlanFound) -> di
 def budgets(context: JobContext, graph: sp.Graph, weights: str) -> dict[str, Any]:
     """MR, MH and MP of a graph as plain numbers, cached by the graph's content."""
     parameters = weights == COUNTED
-    asked = Request("budgets", {"graph": graph.digest, "parameters": parameters})
+    question = Request("budgets", {"graph": graph.digest, "parameters": parameters})
     began = time.monotonic()
-    if known := results().recall(asked):
-        return dict(json.loads(known.lines[0]))
+    if recalled := results().recall(question):
+        return dict(json.loads(recalled.lines[0]))
     context.progress("finding the minimum peak memory (MP)")
     named = sp.budgets(graph, parameters=parameters)
     names = ("MR", "MH", "MP", "MP_proven", "MP_bound", "default_peak", "binding_operator")
-    told = {name: getattr(named, name) for name in names}
-    results().keep(asked, [json.dumps(told)], time.monotonic() - began)
-    return told
+    values = {name: getattr(named, name) for name in names}
+    results().keep(question, [json.dumps(values)], time.monotonic() - began)
+    return values
 
 
 def send_budgets(context: JobContext, graph: sp.Graph, weights: str) -> None:

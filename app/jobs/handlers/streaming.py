@@ -50,10 +50,10 @@ def front_rows(
     graph: sp.Graph, machine: sp.Machine, options: Mapping[str, Any]
 ) -> Iterator[tuple[str, list[list[float]]]]:
     """The series by name: bytes of rings and activations, and seconds of delay."""
-    held = pack_activations(graph, Clock(FRONTS_S)).size_bytes
+    activation_bytes = pack_activations(graph, Clock(FRONTS_S)).size_bytes
     step = int(options.get("step", STEP_BYTES))
     for name, points in fronts(graph, machine, options.get("times", ""), step):
-        yield name, [[point.memory_bytes + held, point.delay_s] for point in points]
+        yield name, [[point.memory_bytes + activation_bytes, point.delay_s] for point in points]
 
 
 def fronts(graph: sp.Graph, machine: sp.Machine, times: str, step: int) -> Iterator[Found]:
@@ -80,8 +80,8 @@ def way_of(
     graph: sp.Graph, machine: sp.Machine, times: str, stages: int, *, overlapped: bool = True
 ) -> Slicing:
     """Whole layers with their times in a pipeline."""
-    known = times_of(graph, machine, times)
-    ways = Slicings(graph, machine, known, stages, PLENTY, False, overlapped)
+    layer_times = times_of(graph, machine, times)
+    ways = Slicings(graph, machine, layer_times, stages, PLENTY, False, overlapped)
     return ways.way(divided(graph, 1), 1)
 
 

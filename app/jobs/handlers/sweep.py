@@ -52,9 +52,9 @@ def run_sweep(context: JobContext, request: Request) -> Rest:
 def known_point(context: JobContext, problem: Mapping[str, Any]) -> dict[str, Any] | None:
     """The point of a problem, from the cache or planned now; where no plan exists, what it needs
     (`need_bytes`); None where it was stopped."""
-    asked = Request("point", problem)
-    if known := results().recall(asked):
-        return dict(json.loads(known.lines[0]))
+    question = Request("point", problem)
+    if recalled := results().recall(question):
+        return dict(json.loads(recalled.lines[0]))
     began, proven = time.monotonic(), False
     try:
         plan = make_plan(context, context.graph(problem), problem, problem["budget"])
@@ -67,7 +67,7 @@ def known_point(context: JobContext, problem: Mapping[str, Any]) -> dict[str, An
             raise
         outcome = {"need_bytes": error.need_bytes}
     took = time.monotonic() - began
-    results().keep(asked, [json.dumps(outcome)], took, proven=proven)
+    results().keep(question, [json.dumps(outcome)], took, proven=proven)
     return outcome
 
 

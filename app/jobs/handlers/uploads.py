@@ -55,5 +55,5 @@ def run_import(context: JobContext, request: Request) -> None:
         if "input_shape" not in str(error):
             raise
         width = request.problem["bytes_per_element"] or "native"  # as a file that has a shape
-        known = {"granularity": request.problem["granularity"], "bytes_per_element": width}
-        context.result("shapeless", name=name, text="", line=f"{error}: {TYPE_SHAPE}", **known)
+        settings = {"granularity": request.problem["granularity"], "bytes_per_element": width}
+        context.result("shapeless", name=name, text="", line=f"{error}: {TYPE_SHAPE}", **settings)

@@ -118,15 +118,15 @@ class Inline:
 
     def _repr_html_(self) -> str:
         name, port = f"sw-{secrets.token_hex(4)}", server()
-        told = '<span class="sw-opening">The explorer is opening; it needs the kernel. </span>'
-        told += f'<span class="sw-foreign" hidden>{FOREIGN.format(port=port)}</span>'
+        notice = '<span class="sw-opening">The explorer is opening; it needs the kernel. </span>'
+        notice += f'<span class="sw-foreign" hidden>{FOREIGN.format(port=port)}</span>'
         link = f'<a href="{escape(self.address)}" target="_blank">Open in a tab of its own</a>'
         frame = (
             f'<iframe id="{name}" title="Spillway explorer" width="100%" height="{self.height}" '
             'style="border: 1px solid var(--sw-grid); border-radius: 6px"></iframe>'
         )
         script = f"<script>{OPEN.strip()}({json.dumps(name)}, {json.dumps(self.address)});</script>"
-        return styled(f'<p class="sw-rest">{link} {told}</p>{frame}', "sw-whole") + script
+        return styled(f'<p class="sw-rest">{link} {notice}</p>{frame}', "sw-whole") + script
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": f"<explorer at http://{HOST}:{server()}/>"}
@@ -147,7 +147,7 @@ def _serve(ports: SimpleQueue[int | Exception]) -> None:
     """Serve pages on a free port, in an event loop of this thread's own."""
     try:
         asyncio.set_event_loop(asyncio.new_event_loop())
-        made = pn.io.server.get_server(
+        new_server = pn.io.server.get_server(
             {"/": _page},
             port=0,
             address=HOST,
@@ -158,12 +158,12 @@ def _serve(ports: SimpleQueue[int | Exception]) -> None:
             title="Spillway",
             websocket_max_message_size=100 * 2**20,
         )
-        made.start()
+        new_server.start()
     except Exception as error:  # raised where the server was requested
         ports.put(error)
         return
-    ports.put(int(made.port or 0))
-    made.io_loop.start()
+    ports.put(int(new_server.port or 0))
+    new_server.io_loop.start()
 
 
 def _page() -> Any:

@@ -43,10 +43,10 @@ def memory_html(shown: DisplayedPlan, paints: Paints) -> str:
         return _several_html(shown, paints)
     source = kind.rows(shown, shown.memories[0])
     most = MOST if kind.fine else 2 * TOLD
-    rows, told = largest(source.rows(0, shown.steps), most)
-    if isinstance(source, MapRows) and told and source.bundled:
-        rows, told = largest(source.bundles, most)
-        told = told or "pieces are bundled"
+    rows, largest_note = largest(source.rows(0, shown.steps), most)
+    if isinstance(source, MapRows) and largest_note and source.bundled:
+        rows, largest_note = largest(source.bundles, most)
+        largest_note = largest_note or "pieces are bundled"
     steps = Scale(0, shown.steps, LEFT, EDGE)
     top = BAND if kind.banded else 4
     frame = MapFrame(top, MAP, *kind.limit(shown), shown.report.extent_bytes)
@@ -59,7 +59,7 @@ def memory_html(shown: DisplayedPlan, paints: Paints) -> str:
         cursor(shown.opening_step, steps, top, top + MAP + 18 + HELD),
         kind="sw-memory",
     )
-    note = f'<span class="sw-note">{told}</span>' if told else ""
+    note = f'<span class="sw-note">{largest_note}</span>' if largest_note else ""
     key = legend(paints, kind.looks, (row["stay"] for row in rows))
     return f"<h4>Address map{note}</h4>" + key + drawn
 
@@ -80,7 +80,7 @@ def _several_html(shown: DisplayedPlan, paints: Paints) -> str:
     steps, at = Scale(0, shown.steps, LEFT, EDGE), 4
     parts: list[str] = []
     every: list[Row] = []
-    said = ""
+    note = ""
     for bank in banks_of(shown):
         rows, left_out = largest(
             kind_of(shown).rows(shown, bank.name).rows(0, shown.steps), 2 * TOLD
@@ -89,7 +89,7 @@ def _several_html(shown: DisplayedPlan, paints: Paints) -> str:
         parts.append(_map(shown, rows, (steps, paints), frame))
         at += ONE_OF_SEVERAL + BAND
         every += rows
-        said = left_out or said
+        note = left_out or note
     names = " · ".join(bank.name for bank in banks_of(shown))
     drawn = drawing(
         (WIDTH, at + HELD + 34),
@@ -99,7 +99,7 @@ def _several_html(shown: DisplayedPlan, paints: Paints) -> str:
         cursor(shown.opening_step, steps, 4, at + 18 + HELD),
         kind="sw-memory",
     )
-    about = f"{names}; below, what they hold together" + (f"; {said}" if said else "")
+    about = f"{names}; below, what they hold together" + (f"; {note}" if note else "")
     key = legend(paints, kind_of(shown).looks, (row["stay"] for row in every))
     return f'<h4>Address maps<span class="sw-note">{about}</span></h4>{key}{drawn}'
 
@@ -126,8 +126,8 @@ def _map(
     full = {id(row) for row in largest(rows, 2 * TOLD if len(rows) <= 2 * TOLD else TOLD)[0]}
     for row in rows:
         look = (row["colour"], row["hatch"], row["story"])
-        told = _told(row) if id(row) in full else row["tensor"]
-        by_look.setdefault(look, []).append(_stay(row, told, (steps, bytes_), numbers))
+        title = _told(row) if id(row) in full else row["tensor"]
+        by_look.setdefault(look, []).append(_stay(row, title, (steps, bytes_), numbers))
     kind = "sw-stays sw-strips" if kind_of(shown).fine else "sw-stays"
     for (colour, hatch, story), shapes in by_look.items():
         fill = paints.fill(colour, hatch)
@@ -187,8 +187,8 @@ def _bands(shown: DisplayedPlan, steps: Scale) -> str:
     for band in kind_of(shown).bands(shown, {}):
         x = steps(band.start_step)
         wide = steps(band.stop_step) - x
-        told = f"{band.name}\n{', '.join(band.operators)}\n{band.line}"
-        parts.append(box(x, 1, wide, BAND - 4, told, fill=band.colour, stroke="var(--sw-panel)"))
+        title = f"{band.name}\n{', '.join(band.operators)}\n{band.line}"
+        parts.append(box(x, 1, wide, BAND - 4, title, fill=band.colour, stroke="var(--sw-panel)"))
         if wide > 6.4 * len(band.name) + 3:
             parts.append(text(x + 3, BAND - 6, band.name, "sw-on"))
     return f'<g class="sw-groups">{"".join(parts)}</g>'
@@ -240,13 +240,13 @@ def _column(
     number = f"step {start + 1}" if stop == start + 1 else f"steps {start + 1}–{stop}"
     of_one = shown is not None and not several(shown)
     share = f", {most / shown.plan.budget_bytes:.0%} of the budget" if shown and of_one else ""
-    told = f"{number}: {names[start]}\n{format_bytes(most)} held{share}"
+    title = f"{number}: {names[start]}\n{format_bytes(most)} held{share}"
     x, y = across(start), bytes_(most)
     more: dict[str, object] = {"fill": VERMILLION if most == peak else BLUE, "data_s": start + 1}
     if shown:
         more["data_t"] = f"{shown.step_seconds[start][0]:.5g} {shown.step_seconds[stop - 1][1]:.5g}"
     wide, high = across(stop) - x, bytes_(0) - y
-    return box(x, y, wide, high, told, "sw-step", **more)
+    return box(x, y, wide, high, title, "sw-step", **more)
 
 
 def cursor(step: int, steps: Scale, top: float, bottom: float) -> str:

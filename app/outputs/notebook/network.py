@@ -96,12 +96,12 @@ def _node(
     wide, high = nodes["w"] * COLUMN, nodes["h"] * ROW
     x, y = across(nodes["x"]) - wide / 2, down(nodes["y"]) - high / 2
     cost = nodes["costs"].split(", computes ")[0]  # the rest needs a plan
-    told = "\n".join([nodes["title"], nodes["what"], cost])
+    title = "\n".join([nodes["title"], nodes["what"], cost])
     fill = paints.fill(nodes["fill"], BLOCK if nodes["is_block"] else " ")
     kind = "sw-node sw-block" if nodes["is_block"] else "sw-node"
     ink = on(nodes["fill"])
     return (
-        box(x, y, wide, high, told, kind, fill=fill, rx=4)
+        box(x, y, wide, high, title, kind, fill=fill, rx=4)
         + text(x + wide / 2, y + high * 0.42, fitting(nodes["full"], wide, 5.2), ink, "middle")
         + text(x + wide / 2, y + high * 0.8, fitting(nodes["second"], wide, 4.8), ink, "middle")
     )
@@ -120,13 +120,13 @@ def quick_budgets(graph: sp.Graph) -> list[tuple[str, int]]:
 
 def needs_svg(graph: sp.Graph, limits: list[tuple[str, int]]) -> str:
     """What the network needs at each operator, beside the named budgets."""
-    held = needs(graph)
-    steps = Scale(0, len(held), LEFT, EDGE)
+    needed = needs(graph)
+    steps = Scale(0, len(needed), LEFT, EDGE)
     names = [op.name for op in graph.operators]
     return drawing(
         (WIDTH, 128),
         f"Bytes held in each step of {graph.name} in its default order",
-        held_svg(held, names, steps, 16, limits=limits),
+        held_svg(needed, names, steps, 16, limits=limits),
         kind="sw-needs",
     )
 

@@ -46,10 +46,10 @@ class OptionWidgets:
         def value() -> Any:
             if self.session.problem.planner != self.planner:
                 return widget.value
-            held = getattr(chosen(self.session.problem), spec.name)
+            current = getattr(chosen(self.session.problem), spec.name)
             if as_text:
-                return typed(spec, held)
-            return self._offer(widget, spec, held)
+                return typed(spec, current)
+            return self._offer(widget, spec, current)
 
         def take(said: Any) -> None:
             given = read(spec, said) if as_text else said

@@ -227,11 +227,11 @@ def report_page(report: sp.CheckReport, _paints: Paints) -> str:
     """What a replay found, and how many bytes were held in each step."""
     steps = Scale(0, len(report.occupancy), LEFT, EDGE)
     names = [""] * len(report.occupancy)
-    held = drawing(
+    occupancy = drawing(
         (WIDTH, 128), "Bytes held in each step", held_svg(report.occupancy, names, steps, 16)
     )
     facts = table(report.facts()).replace("<table>", '<table class="sw-table">')
-    return f"{facts}<h4>Bytes held</h4>{held}{_told()}"
+    return f"{facts}<h4>Bytes held</h4>{occupancy}{_told()}"
 
 
 def _cards(cards: list[tuple[str, str]]) -> str:

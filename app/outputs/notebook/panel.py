@@ -113,7 +113,7 @@ class WhatIf:
     @property
     def tried(self) -> pd.DataFrame:
         """A row for each plan that was on screen, oldest first."""
-        return pd.DataFrame([row(asked, shown) for asked, shown in self.shown])
+        return pd.DataFrame([row(problem, shown) for problem, shown in self.shown])
 
     def _ipython_display_(self) -> None:
         from IPython.display import display

@@ -20,11 +20,12 @@ def checked(what: Any, asked: Mapping[str, Any], of: ProblemFields | None = None
     """
     problem = of or ProblemFields()
     planner = str(asked.get("planner", problem.planner))
-    known = {*FIELDS, *type_of(planner).own()}
-    if unknown := [name for name in asked if name not in known]:
-        own = ", ".join(type_of(planner).own()) or "none"
+    names = {*FIELDS, *type_of(planner).own()}
+    if unknown := [name for name in asked if name not in names]:
+        options = ", ".join(type_of(planner).own()) or "none"
         raise sp.BadInput(
-            f"{unknown[0]!r:.40} is no field of a problem and no option of {planner}: it has {own}"
+            f"{unknown[0]!r:.40} is no field of a problem and no option of {planner}: "
+            f"it has {options}"
         )
     fields = problem.fields_of(asked)
     if isinstance(fields.get("budget"), int):

@@ -177,5 +177,5 @@ def change_html(here: DisplayedPlan, there: DisplayedPlan, name: str) -> str:
     differing = differences(here, there)
     counts = [(kind, sum(d.kind == kind for d in differing)) for kind in KINDS]
     words = ", ".join(f"{count} {kind}" for kind, count in counts if count)
-    told = words.replace("the pinned", escape(name)) or "every tensor is where it was"
-    return f'{table}<p class="sw-rest">Tensors: {told}.</p>'
+    change = words.replace("the pinned", escape(name)) or "every tensor is where it was"
+    return f'{table}<p class="sw-rest">Tensors: {change}.</p>'

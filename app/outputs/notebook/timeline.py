@@ -81,8 +81,8 @@ def _bar(columns: Columns, i: int, seconds: Scale, lanes: dict[str, int], paints
     x, y = seconds(row["left"]), lanes.get(row["lane"], 4) + (LANE - high) / 2
     title = [row["label"], row["what"], row["when"], f"step {row['step']}", row["cause"]]
     fill = paints.fill(row["colour"], row["hatch"])
-    told = "\n".join(dict.fromkeys(filter(None, title)))
-    return box(x, y, seconds(row["right"]) - x, high, told, fill=fill, data_s=row["step"])
+    hover = "\n".join(dict.fromkeys(filter(None, title)))
+    return box(x, y, seconds(row["right"]) - x, high, hover, fill=fill, data_s=row["step"])
 
 
 def _axis(seconds: Scale, y: float) -> str:

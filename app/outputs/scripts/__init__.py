@@ -60,9 +60,9 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
         about = f"# Expects {file}, the plan, in the folder where this is run."
         lines.append(f"kept = sp.Plan.load({file!r})")
     if known_graph:
-        asked = {"granularity": graph.granularity, "input_shape": _lists(shapes)}
-        asked |= {name: source[name] for name in ("fold_padding",) if name in source}
-        lines.append(_call("graph = sp.load", [repr(name)], asked | _width(graph)))
+        settings = {"granularity": graph.granularity, "input_shape": _lists(shapes)}
+        settings |= {name: source[name] for name in ("fold_padding",) if name in source}
+        lines.append(_call("graph = sp.load", [repr(name)], settings | _width(graph)))
     else:
         lines.append("graph = kept.graph")
     if changed is None:
@@ -72,8 +72,8 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
         chosen["machine"] = _Name("machine")
     if (limit := plan.options.get("time_limit")) is not None:
         chosen["time_limit"] = limit
-    own = {k: v for k, v in plan.options.items() if k not in OF_THE_RUN}
-    return _script(about, lines, chosen | own)
+    own_options = {k: v for k, v in plan.options.items() if k not in OF_THE_RUN}
+    return _script(about, lines, chosen | own_options)
 
 
 class _Name(str):
@@ -88,8 +88,8 @@ class _Name(str):
 def _script(about: str, graph: Sequence[str], chosen: Mapping[str, Any]) -> str:
     head = [*([about, ""] if about else []), "import planners as sp", ""]
     arguments = "".join(f"    {name}={value!r},\n" for name, value in chosen.items())
-    made = f"plan = sp.plan(\n    graph,\n{arguments})\n"
-    return "\n".join([*head, *graph, ""]) + made + PRINTED
+    call = f"plan = sp.plan(\n    graph,\n{arguments})\n"
+    return "\n".join([*head, *graph, ""]) + call + PRINTED
 
 
 def _machine_line(preset: str, numbers: Mapping[str, float]) -> str:
@@ -106,10 +106,10 @@ def _graph_lines(problem: ProblemFields, file: str) -> tuple[str, list[str]]:
     if not p.model.endswith(UPLOADED):
         name = repr(p.model)
         if isinstance(shape, int):
-            own = _call("own = sp.load", [name], {}) + '.source["input_shape"]'
+            own_shape = _call("own = sp.load", [name], {}) + '.source["input_shape"]'
             batch = f"batch = [[{shape}, *rest] for _, *rest in own]"
             how["input_shape"] = _Name("batch")
-            return "", [own, batch, _call("graph = sp.load", [name], how | width)]
+            return "", [own_shape, batch, _call("graph = sp.load", [name], how | width)]
         how |= {"input_shape": shape} if shape is not None else {}
         return "", [_call("graph = sp.load", [name], how | width)]
     file = PurePath(file or f"{p.model.removesuffix(UPLOADED)}.json").name

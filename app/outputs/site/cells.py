@@ -56,15 +56,17 @@ class SiteCell:
     @property
     def key(self) -> str:
         """Equal where a plan made before is this one."""
-        name, own = variant(self.planner)
+        name, planner_options = variant(self.planner)
         facts = [FORMAT, installed_version(), self.graph.digest, self.graph.name, name]
         facts += [self.budget_bytes, self.budget, self.machine.to_json(), self.time_limit]
-        text = json.dumps([*facts, {**self.options, **own}], sort_keys=True, default=str)
+        text = json.dumps(
+            [*facts, {**self.options, **planner_options}], sort_keys=True, default=str
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
     def plan(self, progress: Callable[[Any], object] | None = None) -> sp.Plan:
         """Make it; it is checked where it is shown. Raises as `sp.plan`."""
-        name, own = variant(self.planner)
+        name, planner_options = variant(self.planner)
         return sp.plan(
             self.graph,
             planner=name,
@@ -73,7 +75,7 @@ class SiteCell:
             time_limit=self.time_limit,
             progress=progress,  # type: ignore[arg-type]
             replay=False,
-            **{**self.options, **own},
+            **{**self.options, **planner_options},
         )
 
 

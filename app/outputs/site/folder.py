@@ -76,10 +76,10 @@ class SiteFolder:
         if file.is_symlink() or not file.is_file():
             return
         try:
-            found = json.loads(read_bounded(file))
-            if found["written_by"] == WRITTEN_BY:
-                self._digests = {str(name): list(some) for name, some in found["files"].items()}
-                self.known = dict(found["plans"])
+            data = json.loads(read_bounded(file))
+            if data["written_by"] == WRITTEN_BY:
+                self._digests = {str(name): list(some) for name, some in data["files"].items()}
+                self.known = dict(data["plans"])
         except (ValueError, KeyError, TypeError, AttributeError):
             return  # None of ours: its entries are refused.
 
@@ -89,7 +89,7 @@ class SiteFolder:
         if file.is_symlink() or not (file.is_file() or file.is_dir()):
             return f"was not written by {WRITTEN_BY}"
         if file.is_dir():
-            inside = any(known.startswith(f"{name}/") for known in self._digests)
+            inside = any(written.startswith(f"{name}/") for written in self._digests)
             return "" if inside else f"was not written by {WRITTEN_BY}"
         left = LEFT_BEHIND.fullmatch(file.name)
         beside = left and (file.parent / left["name"]).relative_to(self.path).as_posix()
@@ -139,8 +139,8 @@ class SiteFolder:
         self._note()
 
     def _note(self) -> None:
-        found = {"written_by": WRITTEN_BY, "files": self._digests, "plans": self.known}
-        write_text(self.path / LIST, json.dumps(found, indent=1, sort_keys=True) + "\n")
+        data = {"written_by": WRITTEN_BY, "files": self._digests, "plans": self.known}
+        write_text(self.path / LIST, json.dumps(data, indent=1, sort_keys=True) + "\n")
 
     @property
     def sizes(self) -> dict[str, int]:

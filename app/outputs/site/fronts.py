@@ -29,8 +29,8 @@ def network_page(network: str, made: Sequence[SitePlan], shown: DisplayedPlan | 
     scripts = ("../assets/site.js", "../assets/overview.js")
     if not planned or shown is None:
         return site_page("network", title, scripts, up="../", of=network)
-    found = [item.facts["point"] for item in planned]
-    points = indexed(found, found[0]["problem"])
+    sweep_points = [item.facts["point"] for item in planned]
+    points = indexed(sweep_points, sweep_points[0]["problem"])
     light, dark = (_views(theme, points, shown) for theme in (LIGHT, DARK))
     figures = {metric: view.figure for metric, view in light.items()}
     script, places = embedded(figures)

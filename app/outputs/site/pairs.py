@@ -25,10 +25,10 @@ def pairs_data(plans: Sequence[tuple[str, DisplayedPlan]]) -> dict[str, Any]:
     tensors: dict[str, int] = {}
     pairs = {}
     for (one, here), (other, there) in combinations(plans, 2):
-        found = differences(here, there)
+        pair = differences(here, there)
         pairs[f"{one}/{other}"] = {
             "totals": [_total(*row) for row in totals(here, there)],
-            "count": len(found),
+            "count": len(pair),
             "tensors": [
                 [
                     tensors.setdefault(item.tensor, len(tensors)),
@@ -36,7 +36,7 @@ def pairs_data(plans: Sequence[tuple[str, DisplayedPlan]]) -> dict[str, Any]:
                     format_bytes(item.here_bytes),
                     format_bytes(item.there_bytes),
                 ]
-                for item in found[:MOST]
+                for item in pair[:MOST]
             ],
         }
     tops = {name: _top(shown) for name, shown in plans}

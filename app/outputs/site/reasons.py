@@ -20,7 +20,7 @@ def reasons(shown: DisplayedPlan) -> dict[str, Any]:
     if not shown.groups or options.get("objective", "traffic") != "traffic":
         return {}
     groups = [[graph.index[name] for name in group.operators] for group in shown.groups]
-    known = Live(graph, plan.machine, options)
-    found = reasons_of(known, groups, plan.budget_bytes, bool(options.get("joint")))
+    live_groups = Live(graph, plan.machine, options)
+    by_group = reasons_of(live_groups, groups, plan.budget_bytes, bool(options.get("joint")))
     names = (group.name for group in shown.groups)
-    return {"why": dict(zip(names, found, strict=True))}
+    return {"why": dict(zip(names, by_group, strict=True))}

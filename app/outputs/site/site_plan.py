@@ -60,8 +60,8 @@ class Maker:
 
     def has(self, cell: SiteCell) -> bool:
         """Whether the folder has what an earlier run made of a cell."""
-        known = self.folder.known.get(cell.id, {})
-        return known.get("key") == cell.key and all(map(self.folder.has, self._files(cell)))
+        noted = self.folder.known.get(cell.id, {})
+        return noted.get("key") == cell.key and all(map(self.folder.has, self._files(cell)))
 
     def _files(self, cell: SiteCell) -> list[str]:
         """The files of a plan that is known; none where nothing fits."""
@@ -144,8 +144,8 @@ def facts_of(cell: SiteCell, shown: DisplayedPlan) -> dict[str, Any]:
     plan, trace = shown.plan, shown.trace
     sign, words, _ = badge(shown)
     point = measured(plan, shown.report, trace)
-    own = variant(cell.planner)[1]
-    asked = {**problem_of(plan), "options": own, "planner": plan.planner}
+    planner_options = variant(cell.planner)[1]
+    problem = {**problem_of(plan), "options": planner_options, "planner": plan.planner}
     return {
         "status": PLANNED,
         "sign": sign,
@@ -154,5 +154,5 @@ def facts_of(cell: SiteCell, shown: DisplayedPlan) -> dict[str, Any]:
         "traffic": format_bytes(point["traffic_bytes"]),
         "peak": format_bytes(point["peak_bytes"]),
         "energy": joules_text(trace.energy_j),
-        "point": {**point, "budget_bytes": plan.budget_bytes, "problem": asked},
+        "point": {**point, "budget_bytes": plan.budget_bytes, "problem": problem},
     }

@@ -56,10 +56,10 @@ def _cell(name: str, fields: Mapping[str, Any], time_limit: float) -> SiteCell:
     weights = fields["weights"]
     label = str(fields["budget"])
     (budget,) = resolve_budgets(graph, [label])
-    asked = {"weights": weights, **options(problem)}
+    settings = {"weights": weights, **options(problem)}
     return SiteCell(
         f"tour-{name}", NETWORK, graph, fields["planner"], label, budget,
-        machine_of({**fields}), time_limit, asked,
+        machine_of({**fields}), time_limit, settings,
     )  # fmt: skip
 
 
@@ -83,8 +83,8 @@ def tour_data(made: Sequence[SitePlan], shown: Mapping[str, DisplayedPlan]) -> l
 
 
 def _budgets(graph: sp.Graph) -> dict[str, int]:
-    known = sp.budgets(graph)
-    return {name: getattr(known, name) for name in BUDGETS}
+    named = sp.budgets(graph)
+    return {name: getattr(named, name) for name in BUDGETS}
 
 
 def _stop(

@@ -75,13 +75,13 @@ def _write(
     site = _Site(target, maker, say, stopped, len(cells) + len(extra))
     for name, text in shared_files().items():
         target.write(name, text)
-    made = site.networks(cells, lambda some: _pages(target, asked, some, []))
+    plans = site.networks(cells, lambda some: _pages(target, asked, some, []))
     toured = site.networks(extra)
     stops = site.tour(toured) if toured and not site.halted else []
-    _pages(target, asked, [*made, *toured], stops)
+    _pages(target, asked, [*plans, *toured], stops)
     if not site.halted:
-        target.close({item.cell.id for item in [*made, *toured]} | site.noted)
-    return _written(target, [*made, *toured], site.halted)
+        target.close({item.cell.id for item in [*plans, *toured]} | site.noted)
+    return _written(target, [*plans, *toured], site.halted)
 
 
 class _Site:
@@ -98,15 +98,17 @@ class _Site:
         so_far: Callable[[Sequence[SitePlan]], object] = lambda _made: None,
     ) -> list[SitePlan]:
         """The plans of all networks, and the pages of each; `so_far` hears of them in between."""
-        made: list[SitePlan] = []
+        plans: list[SitePlan] = []
         for network in dict.fromkeys(cell.network for cell in cells):
-            own = [item for cell in cells if cell.network == network for item in self._one(cell)]
-            if own:
-                self._around(network, own)
+            of_network = [
+                item for cell in cells if cell.network == network for item in self._one(cell)
+            ]
+            if of_network:
+                self._around(network, of_network)
             self.maker.forget()
-            made += own
-            so_far(made)
-        return made
+            plans += of_network
+            so_far(plans)
+        return plans
 
     def _one(self, cell: SiteCell) -> list[SitePlan]:
         if self.halted or self.stopped():
@@ -131,8 +133,8 @@ class _Site:
         page, pairs = f"networks/{network}.html", f"data/pairs-{network}.js"
         key, note = [item.cell.key for item in made], f"{network}/"
         self.noted.add(note)
-        known = self.folder.known.get(note, {}).get("key") == key
-        if known and self.folder.has(page) and self.folder.has(pairs):
+        is_current = self.folder.known.get(note, {}).get("key") == key
+        if is_current and self.folder.has(page) and self.folder.has(pairs):
             self.folder.keep(page)
             self.folder.keep(pairs)
             return
@@ -183,11 +185,11 @@ def site_data(
         cell, graph = item.cell, item.cell.graph
         shapes = ["×".join(map(str, shape)) for shape in graph.source.get("input_shape", ())]
         facts = [f"{len(graph.operators):,} operators", f"{graph.macs / 1e6:,.4g} M MACs"]
-        own = networks.setdefault(
+        network = networks.setdefault(
             cell.network,
             {"name": graph.name, "about": ", ".join([*facts, *shapes]), "cells": []},
         )
-        own["cells"].append(cell.id)
+        network["cells"].append(cell.id)
     return {
         "title": asked.title,
         "machine": asked.machine.title,
@@ -202,18 +204,18 @@ def site_data(
 def _told(item: SitePlan) -> dict[str, Any]:
     cell = item.cell
     facts = {name: value for name, value in item.facts.items() if name not in ("point", "verdicts")}
-    asked: dict[str, Any] = {"network": cell.network, "planner": cell.planner}
-    asked |= {"budget": cell.budget, "machine": cell.machine.title, "bytes": cell.budget_bytes}
+    row: dict[str, Any] = {"network": cell.network, "planner": cell.planner}
+    row |= {"budget": cell.budget, "machine": cell.machine.title, "bytes": cell.budget_bytes}
     page = {"page": page_of(cell)} if item.facts["status"] == PLANNED else {}
     verdicts = item.facts.get("verdicts")
-    return {**asked, **facts, **page, **({"verdicts": verdicts} if verdicts else {})}
+    return {**row, **facts, **page, **({"verdicts": verdicts} if verdicts else {})}
 
 
 def _written(target: SiteFolder, made: Sequence[SitePlan], halted: bool) -> Written:
-    found = [item.facts["status"] for item in made]
+    statuses = [item.facts["status"] for item in made]
     sizes = target.sizes
     return Written(
-        counts={status: found.count(status) for status in (PLANNED, INFEASIBLE, FAILED)},
+        counts={status: statuses.count(status) for status in (PLANNED, INFEASIBLE, FAILED)},
         new=sum(item.is_new for item in made),
         files=len(sizes),
         size_bytes=sum(sizes.values()),

@@ -47,8 +47,8 @@ def contents(
     films = {"scene": scene_film, "region": _regions(shown, look, figures)}
     films["step"] = film_of(shown, steps, figures.axis, figures.map.pool, figures.ring)
     if len(steps) < shown.steps:
-        known = f"steps {steps.start + 1:,} – {steps.stop:,} of {shown.steps:,}"
-        left_out.append(f"Sentences and tables are there for {known}.")
+        steps_text = f"steps {steps.start + 1:,} – {steps.stop:,} of {shown.steps:,}"
+        left_out.append(f"Sentences and tables are there for {steps_text}.")
     every = sum(1 for _ in selections(shown))
     if len(details) < every:
         left_out.append(f"Details are there for {len(details):,} of {every:,} selections.")
@@ -101,10 +101,16 @@ def _regions(shown: DisplayedPlan, look: Look, figures: Figures) -> Film | None:
         return None
     memory = figures.map
     drawn = [memory.source, memory.words, memory.marks, memory.limit, memory.y_range, memory.note]
-    held = figures.occupancy
+    occupancy = figures.occupancy
     drawn += memory.far.models
     if several(shown):
-        drawn += [held.source, held.limit, held.y_range, held.peak, *held.far.models]
+        drawn += [
+            occupancy.source,
+            occupancy.limit,
+            occupancy.y_range,
+            occupancy.peak,
+            *occupancy.far.models,
+        ]
     film = Film([*drawn, memory.bands.line, *memory.bands.names])
     for region in regions:
         figures.show_memory(shown, region.key)

@@ -254,6 +254,6 @@ def _about(shown: DisplayedPlan, parts: Parts) -> str:
     lines = [
         f"<tr><td>{escape(k)}</td><td>{escape(str(v))}</td></tr>" for k, v in rows.items() if v
     ]
-    said = (*caveats(graph).lines(), *plan.notes)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in said)
+    remarks = (*caveats(graph).lines(), *plan.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in remarks)
     return f"<table>{''.join(lines)}</table><ul>{notes}</ul>"

@@ -86,24 +86,24 @@ def write_html(
     """
     if theme not in THEMES:
         raise sp.BadInput(f"{theme!r} is not a theme; they are {', '.join(THEMES)}")
-    said = progress or (lambda _stage, _share: None)
-    said("checking every byte", 0.0)
-    text = page_html(seen_of(plan, theme=theme), said)
+    report = progress or (lambda _stage, _share: None)
+    report("checking every byte", 0.0)
+    text = page_html(seen_of(plan, theme=theme), report)
     write_text(path, text)
     return len(text.encode())
 
 
 def page_html(seen: PageLook, progress: Progress | None = None) -> str:
     """The page of a plan that was checked before."""
-    said = progress or (lambda _stage, _share: None)
-    said("drawing", 0.1)
+    report = progress or (lambda _stage, _share: None)
+    report("drawing", 0.1)
     plan = _embedded(seen.shown)
     text = ""
     for most_steps in STEPS:
-        text = page_text(seen.shown, _parts(seen, plan, most_steps, said))
+        text = page_text(seen.shown, _parts(seen, plan, most_steps, report))
         if len(text.encode()) <= MOST_BYTES or seen.shown.steps <= most_steps:
             break
-    said("done", 1.0)
+    report("done", 1.0)
     return text
 
 

@@ -183,12 +183,12 @@ class Message(pn.viewable.Viewer):
         self.ways_out.sections = ways_out(work.picking, why) or others
         self.ways_out.visible = bool(self.ways_out.sections)
         self.remedy.visible = bool(why) and why["need_bytes"] > why["have_bytes"]
-        told = [f'<div class="notice" role="alert">{escape(each)}</div>' for each in lines]
+        notices = [f'<div class="notice" role="alert">{escape(each)}</div>' for each in lines]
         if why:
             planner = self.session.problem.planner
-            told.append(infeasible_html(why, planner, work.shown))
+            notices.append(infeasible_html(why, planner, work.shown))
             self.remedy.label = nearest(why)[0]
-        self.text.object = "".join(told)
+        self.text.object = "".join(notices)
 
     def _take_remedy(self) -> None:
         """A second press of the button may come when there is nothing to mend any more."""
@@ -245,13 +245,13 @@ def infeasible_html(why: dict[str, Any], planner: str, shown: DisplayedPlan | No
     spilling = "" if why["spills"] else " without spills"
     size = f"<b>{_exact(need)}</b>"
     if why["proven"]:
-        said = f"{name} {term('needs', 'infeasible')} {size}{spilling}"
+        reason = f"{name} {term('needs', 'infeasible')} {size}{spilling}"
         short = f" {_exact(have)} are {_exact(need - have)} short."
     else:
         none = f"{name} found no plan{spilling} in {format_bytes(have)}"
-        said, short = f"{none}, nor a proof that there is none", f" It has one in {size}."
+        reason, short = f"{none}, nor a proof that there is none", f" It has one in {size}."
     return (
-        f'<div class="notice infeasible" role="alert"><b>{said}.</b>{short}'
+        f'<div class="notice infeasible" role="alert"><b>{reason}.</b>{short}'
         f" What binds: {escape(infeasible_story(why))}.{remedy}{before}</div>"
     )
 

@@ -109,14 +109,14 @@ def _step_boxes(
 ) -> Columns:
     """The centre and the size of the box around what each step runs."""
     boxes: Columns = {name: [] for name in STEP_COLUMNS}
-    known: dict[tuple[str, ...], tuple[float, ...]] = {}
+    box_of: dict[tuple[str, ...], tuple[float, ...]] = {}
     for names in shown.ran:
-        if names not in known:
+        if names not in box_of:
             nodes = {home[shown.graph.index[name]] for name in names} or {0}
             xs, ys = [x[n] for n in nodes], [y[n] for n in nodes]
             middle = ((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2)
-            known[names] = (*middle, max(xs) - min(xs) + WIDTH, max(ys) - min(ys) + HEIGHT)
-        for name, value in zip(STEP_COLUMNS, known[names], strict=True):
+            box_of[names] = (*middle, max(xs) - min(xs) + WIDTH, max(ys) - min(ys) + HEIGHT)
+        for name, value in zip(STEP_COLUMNS, box_of[names], strict=True):
             boxes[name].append(value)
     return boxes
 
@@ -289,9 +289,9 @@ def _paint(
         return (lambda fact: fact.colour), list(legend.items())
     if colour == "difference":
         kinds = [kind for kind in MARKS if any(fact.differs == kind for fact in facts)]
-        told = [(f"{MARKS[kind][0]} {kind}", MARKS[kind][1]) for kind in kinds]
+        legend_rows = [(f"{MARKS[kind][0]} {kind}", MARKS[kind][1]) for kind in kinds]
         pale = theme.grid
-        return (lambda fact: MARKS.get(fact.differs, ("", pale))[1]), [*told, (SAME, pale)]
+        return (lambda fact: MARKS.get(fact.differs, ("", pale))[1]), [*legend_rows, (SAME, pale)]
     highest = max((fact.value(colour) for fact in facts), default=0.0)
     if not highest:
         return (lambda fact: theme.grid), [(f"no {colour}", theme.grid)]
@@ -337,11 +337,11 @@ def parts_text(graph: sp.Graph) -> tuple[str, str]:
     firsts = sorted(set(part))
     if len(firsts) < 2:
         return "", ""
-    own = {
+    input_of = {
         first: next((name for name in graph.operators[first].inputs if name in graph.inputs), "")
         for first in firsts[1:]
     }
-    read = ", ".join(dict.fromkeys(filter(None, own.values())))
+    read = ", ".join(dict.fromkeys(filter(None, input_of.values())))
     notes = "; ".join(caveats(graph).notes) or "the source joins them by nothing that is planned"
     inputs = f": {read} come from outside" if read else ""
     return f"{len(firsts)} parts share no tensor{inputs}", f"Between them: {notes}"

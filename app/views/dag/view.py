@@ -300,8 +300,8 @@ class DagView:
         """Draw other groups around the same nodes: those that the moved budget would give; or the
         plan's own again."""
         if self.drawn:
-            own = self.drawn.regions
-            other = own if group_of is None else regions(self.drawn.drawing, group_of)
+            own_regions = self.drawn.regions
+            other = own_regions if group_of is None else regions(self.drawn.drawing, group_of)
             self._draw_regions(other)
 
     def tell(self, shown: DisplayedPlan, bands: Sequence[Band]) -> None:

@@ -148,9 +148,9 @@ class DelayFront:
         stream = shown.stream
         if stream is None:
             return
-        own = own_front(stream)
-        self.source.data = point_columns(stream, fronts, own)
-        self.lines.data = line_columns(fronts, own)
+        own_points = own_front(stream)
+        self.source.data = point_columns(stream, fronts, own_points)
+        self.lines.data = line_columns(fronts, own_points)
         self.breaks.data = staircase(fronts.get(BREAKS, ()))
         self.searched.data = searched_columns(fronts)
         self.names.data = name_columns(fronts)
@@ -262,8 +262,8 @@ def point_columns(
 def line_columns(fronts: Fronts, own: Sequence[tuple[int, float]]) -> dict[str, list[Any]]:
     """The exact fronts as step lines: rings for less memory serve for more."""
     columns: dict[str, list[Any]] = {name: [] for name in ("xs", "ys", "colour", "width")}
-    known = [(fronts.get(name, ()), look[0]) for name, (look, _, _) in EXACT.items()]
-    for points, colour in (*known, (own, OWN[0])):
+    exact_fronts = [(fronts.get(name, ()), look[0]) for name, (look, _, _) in EXACT.items()]
+    for points, colour in (*exact_fronts, (own, OWN[0])):
         if points:
             line = staircase(points)
             row = (line["x"], line["y"], colour, 2.0)
@@ -320,7 +320,7 @@ def bound_columns(stream: Stream) -> dict[str, list[Any]]:
 
 def delay_within(fronts: Fronts, budget_bytes: int) -> float | None:
     """The least delay of the exact search within a budget; None where nothing fits."""
-    known = [
+    delays = [
         delay for name in EXACT for memory, delay in fronts.get(name, ()) if memory <= budget_bytes
     ]
-    return min(known, default=None)
+    return min(delays, default=None)

@@ -200,8 +200,8 @@ class Pareto:
         look = {"marker": "marker", "size": 9, "line_color": "colour", "line_width": 1.7}
         keys = put(plot, "scatter", "x", "y", source=self.keys, fill_color=None, **look)
         self.marks = {"keys": keys, "here": here, "likely": likely, "lines": lines}
-        told = ("latency @time", "traffic @traffic", "energy @energy", "peak @peak", "@proof")
-        tell(plot, [self.dots], tooltip("@budget, @series", *told, "<i>tap to see its plan</i>"))
+        hover = ("latency @time", "traffic @traffic", "energy @energy", "peak @peak", "@proof")
+        tell(plot, [self.dots], tooltip("@budget, @series", *hover, "<i>tap to see its plan</i>"))
         tappable(plot, [self.dots])
         legend.js_on_event(LegendItemClick, CustomJS(args={"seen": seen}, code=HIDE))
         plot.add_layout(legend, "below")
@@ -237,9 +237,9 @@ class Pareto:
 
     def _fronts(self, points: Sequence[Point]) -> Iterator[Line]:
         """A planner's front as stairs; dashed where its problem is another one."""
-        for name, own in by_series(points).items():
-            xs, ys = stairs([points[i] for i in own], *self.axes)
-            dash = APART if apart(points[own[0]]["problem"]) else SOLID
+        for name, series_points in by_series(points).items():
+            xs, ys = stairs([points[i] for i in series_points], *self.axes)
+            dash = APART if apart(points[series_points[0]]["problem"]) else SOLID
             yield xs, ys, self.looks.of_planner(name)[0], dash, FULL, name
 
     def _turn(self, across: str, metric: str) -> None:
@@ -262,9 +262,9 @@ class Pareto:
         budgets = sorted({p["budget_bytes"] for p in points}, reverse=True)
         first = [shown.plan.budget_bytes] if shown else []
         ends = budgets[0], budgets[-1]
-        said = spread([*first, *ends, *budgets], 0.12 if self.large else 0.3)
-        axis.major_label_overrides = {budget: format_bytes(budget) for budget in said}
-        axis.ticker = FixedTicker(ticks=said)
+        ticks = spread([*first, *ends, *budgets], 0.12 if self.large else 0.3)
+        axis.major_label_overrides = {budget: format_bytes(budget) for budget in ticks}
+        axis.ticker = FixedTicker(ticks=ticks)
 
     def _bounds(self, points: Sequence[Point], shown: DisplayedPlan | None) -> Iterator[Line]:
         """What no plan is better than, and, in large, the same plans without what the machine's
@@ -289,9 +289,9 @@ class Pareto:
 
     def _doubt(self, points: Sequence[Point], shown: DisplayedPlan | None) -> None:
         """Between what each time is likely."""
-        found = bands(points, shown.plan.machine, *self.axes) if shown else dict[str, list[Any]]()
-        colours = [self.looks.of_planner(name)[0] for name in found.get("of", ())]
-        self.likely.data = {name: found.get(name, []) for name in ENDS} | {"colour": colours}
+        doubts = bands(points, shown.plan.machine, *self.axes) if shown else dict[str, list[Any]]()
+        colours = [self.looks.of_planner(name)[0] for name in doubts.get("of", ())]
+        self.likely.data = {name: doubts.get(name, []) for name in ENDS} | {"colour": colours}
 
     def _name(self, ringed: bool) -> None:
         """Name in the legend what is drawn; a click on a planner hides it."""
@@ -365,9 +365,9 @@ def spread(values: Sequence[int], apart: float) -> list[int]:
 def draw(view: Pareto, session: Session) -> None:
     """Draw the session's points, of the graph and machine that its charts are about."""
     look, of = session.look, session.charted
-    own = of == session.work.shown_for
-    weights = of["weights"] if of and own else ""
-    shown = session.work.shown if own else None
+    is_current = of == session.work.shown_for
+    weights = of["weights"] if of and is_current else ""
+    shown = session.work.shown if is_current else None
     view.show(indexed(session.work.points, of), shown, (look.across, look.metric), weights)
 
 
@@ -398,9 +398,9 @@ def point_columns(
     """
     winners = best(points, across, metric)
     columns: dict[str, list[Any]] = {column: [] for column in COLUMNS}
-    for name, own in by_series(points).items():
+    for name, series_points in by_series(points).items():
         colour, marker, _ = looks.of_planner(name)
-        for i in own:
+        for i in series_points:
             p, strong = points[i], 1.0 if i in winners else FAINT
             sizes = (p["budget_bytes"], p["peak_bytes"], p["traffic_bytes"])
             filled = strong if p["status"] == "optimal" else 0.0

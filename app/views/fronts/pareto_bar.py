@@ -93,10 +93,10 @@ def better_point(session: Session) -> dict[str, Any] | None:
     points = [p for p in indexed(work.points, session.charted) if not apart(p["problem"])]
     if not points or points[-1]["problem"]["weights"] != work.shown_for.get("weights"):
         return None
-    found = best_within(points, work.shown.plan.budget_bytes, axis)
+    best = best_within(points, work.shown.plan.budget_bytes, axis)
     here = on_axes(work.shown)[axis]
-    worth = found is not None and value(found, axis) < (1 - HARDLY) * here
-    return dict(found) if found is not None and worth else None
+    worth = best is not None and value(best, axis) < (1 - HARDLY) * here
+    return dict(best) if best is not None and worth else None
 
 
 def better_text(session: Session, point: Point) -> str:
@@ -112,9 +112,9 @@ def compare_planners(session: Session) -> None:
     """Open the large chart, and plan what more memory gains with each planner."""
     session.look.wide = True
     work, budget = session.work, session.sweeps.budget_bytes
-    known = work.sweep.get("budget") == budget and len(work.sweep["names"]) > 1
-    known = known and bool(indexed(work.points, session.fields()))
-    if not work.sweeping and not known:
+    is_swept = work.sweep.get("budget") == budget and len(work.sweep["names"]) > 1
+    is_swept = is_swept and bool(indexed(work.points, session.fields()))
+    if not work.sweeping and not is_swept:
         session.sweeps.start(session.look.swept, wide=False)
 
 

@@ -171,12 +171,12 @@ class ParetoPanel(pn.viewable.Viewer):
         axes = pn.Row(axis_select(session, "metric"), axis_select(session, "across"), pick)
         axes.param.update(css_classes=["bar"], **WIDE)
         left = pn.Column(axes, pn.pane.Bokeh(chart.figure, **WIDE), css_classes=["left"], **WIDE)
-        asked = pn.Row(
+        buttons = pn.Row(
             self.more, self.ask, self.sweep, self.stop, self.picture, align="end", **WIDE
         )
-        asked.css_classes = ["bar"]
+        buttons.css_classes = ["bar"]
         right = pn.Column(
-            self.chosen, asked, self.wrong, self.state, self.answer, self.table, self.list,
+            self.chosen, buttons, self.wrong, self.state, self.answer, self.table, self.list,
             css_classes=["right"], width=470, margin=(0, 4),
         )  # fmt: skip
         return pn.Column(head, pn.Row(left, right, css_classes=["sides"], **WIDE), **WIDE)
@@ -223,16 +223,16 @@ class ParetoPanel(pn.viewable.Viewer):
         self, row: Buy, points: Sequence[Mapping[str, Any]], budget: int, axis: str
     ) -> dict[str, Any]:
         cells = buy_cells(row, budget, self.session.look.more_bytes, unit(axis))
-        made = {"text": row.name, "cells": cells, **self._chip(row.name)}
+        row_data = {"text": row.name, "cells": cells, **self._chip(row.name)}
         note = self.session.work.sweep.get("notes", {}).get(row.name)
         if note:
-            made["cells"] = ["no plan", "", "", ""]
-            made["text"] = f"{row.name}: {note}"
+            row_data["cells"] = ["no plan", "", "", ""]
+            row_data["text"] = f"{row.name}: {note}"
         size = budget + self.session.look.more_bytes
         same = [p for p in points if p["series"] == row.name and p["budget_bytes"] == size]
         if same:
-            made["key"] = f"{LOAD}{same[0]['index']}"
-        return made
+            row_data["key"] = f"{LOAD}{same[0]['index']}"
+        return row_data
 
     def _point_row(self, point: Mapping[str, Any]) -> dict[str, Any]:
         look = self.session.look
@@ -248,8 +248,8 @@ class ParetoPanel(pn.viewable.Viewer):
             return
         show_in_row(self.stop, work.sweeping)
         self.ask.disabled = self.sweep.disabled = work.sweeping
-        own = work.shown_for and self.session.charted == work.shown_for
-        self.state.object = state_html(work, work.shown_for["weights"] if own else "")
+        is_current = work.shown_for and self.session.charted == work.shown_for
+        self.state.object = state_html(work, work.shown_for["weights"] if is_current else "")
 
     def __panel__(self) -> pn.Column:
         return self.box
@@ -298,22 +298,22 @@ def answer_html(
     now, then = (best_within(points, each, axis) for each in (budget, budget + more))
     if then is None:
         return ""
-    known = "So far: " if so_far else ""
+    so_far_text = "So far: " if so_far else ""
     best = f"<b>{escape(series(then['problem']))}</b>, {finely(value(then, axis), of)}"
     if now is None:
-        told = f"no plan is known that fits {sizes[0]}; in {sizes[1]} the best is {best}."
-        return _told(known, told)
+        answer = f"no plan is known that fits {sizes[0]}; in {sizes[1]} the best is {best}."
+        return _told(so_far_text, answer)
     kept = f"{escape(series(now['problem']))}, {finely(value(now, axis), of)}"
     share = 1 - value(then, axis) / (value(now, axis) or 1.0)
     if share <= 1e-9:
         if so_far and not any(budget < p["budget_bytes"] <= budget + more for p in points):
             return _told("", f"what {size} more buys is being planned.")
-        return _told(known, f"{size} more buys no {what}: the best stays {kept}.")
+        return _told(so_far_text, f"{size} more buys no {what}: the best stays {kept}.")
     worth = ": hardly worth it" if share < HARDLY else ""
     close = axis == "latency" and not machine.tells_apart(value(now, axis), value(then, axis))
     doubt = f" The two are not told apart: {band_text(machine)}." if close else ""
-    told = f"{size} more buys {share:.1%} of {what}{worth}. The best in {sizes[0]}: {kept};"
-    return _told(known, f"{told} in {sizes[1]}: {best}.{doubt}")
+    answer = f"{size} more buys {share:.1%} of {what}{worth}. The best in {sizes[0]}: {kept};"
+    return _told(so_far_text, f"{answer} in {sizes[1]}: {best}.{doubt}")
 
 
 def _told(known: str, words: str) -> str:

@@ -141,8 +141,8 @@ def line_columns(points: Sequence[dict[str, Any]], value: str, dash: str) -> dic
     for name in dict.fromkeys(p["pipeline"] for p in points):
         if LOOKS[name][2] != dash:
             continue
-        own = sorted((p["resolution"], p[value]) for p in points if p["pipeline"] == name)
-        row = ([x for x, _ in own], [y for _, y in own], LOOKS[name][0])
+        of_pipeline = sorted((p["resolution"], p[value]) for p in points if p["pipeline"] == name)
+        row = ([x for x, _ in of_pipeline], [y for _, y in of_pipeline], LOOKS[name][0])
         for column, item in zip(columns, row, strict=True):
             columns[column].append(item)
     return columns

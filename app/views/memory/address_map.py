@@ -275,9 +275,9 @@ class AddressMap:
 
     def _place(self) -> None:
         merged = self.rows is not None and self.rows.merged
-        found = self._of(self.names if merged else ())
-        if found["tensor"] or self.pieces.data["tensor"]:
-            self.pieces.data = found
+        sides = self._of(self.names if merged else ())
+        if sides["tensor"] or self.pieces.data["tensor"]:
+            self.pieces.data = sides
 
     def _of(self, names: Container[str]) -> dict[str, list[Any]]:
         """Rectangles of tensors as they are drawn, or, where they may be merged, as they are."""
@@ -286,8 +286,8 @@ class AddressMap:
             return {name: [row[name] for row in rows] for name in ("tensor", *SIDES)}
         data: dict[str, Any] = self.source.data
         hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in names]
-        found = {side: [float(data[side][i]) for i in hits] for side in SIDES}
-        return {"tensor": [data["tensor"][i] for i in hits], **found}
+        sides = {side: [float(data[side][i]) for i in hits] for side in SIDES}
+        return {"tensor": [data["tensor"][i] for i in hits], **sides}
 
     def wish(self, wishes: Iterable[str]) -> None:
         """Mark the tensors that are wished on chip, or off it."""

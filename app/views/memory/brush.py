@@ -73,10 +73,10 @@ class Brush:
         self.wanted = shown.steps > LONG
         if not self.wanted:
             return
-        held = held_in(shown, memory)
-        starts = range(0, len(held), ceil(len(held) / MOST))
-        most = highest_of(held, starts)
-        places = [axis(start) for start in (*starts, len(held))]
+        occupancy = held_in(shown, memory)
+        starts = range(0, len(occupancy), ceil(len(occupancy) / MOST))
+        most = highest_of(occupancy, starts)
+        places = [axis(start) for start in (*starts, len(occupancy))]
         self.held.data = {"left": places[:-1], "right": places[1:], "top": most}
         self.x_range.update(start=0, end=end)
         self.y_range.update(start=0, end=max(most) * 1.1 or 1)

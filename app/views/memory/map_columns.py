@@ -73,10 +73,10 @@ def rectangles(plot: Any, source: ColumnDataSource, **style: Any) -> list[GlyphL
 
 def told(source: ColumnDataSource, words: ColumnDataSource) -> dict[str, Any]:
     """The hover of a rectangle: what it is, its size, address, steps and story."""
-    made = CustomJSHover(args={"source": source, "words": words}, code=TOLD)
+    hover = CustomJSHover(args={"source": source, "words": words}, code=TOLD)
     lines = ("@what{word}, @size{word}", "@look{address}", "@left{steps}", "@story{word}")
     columns = ("what", "size", "look", "left", "story")
     return {
         "tooltips": tooltip("@tensor", *lines),
-        "formatters": {f"@{column}": made for column in columns},
+        "formatters": {f"@{column}": hover for column in columns},
     }

@@ -129,8 +129,8 @@ class HandLayer:
 
     def tell(self, shown: DisplayedPlan, attempt: Mapping[str, Any]) -> None:
         """Keep the refused move on screen, and what it would overwrite."""
-        held, clash, met = refused_columns(shown, attempt)
-        self.held.data, self.clash.data, self.met.data = held, clash, met
+        refused, clash, met = refused_columns(shown, attempt)
+        self.held.data, self.clash.data, self.met.data = refused, clash, met
 
 
 def stay_rows(shown: DisplayedPlan, memory: str) -> list[dict[str, Any]]:
@@ -154,18 +154,18 @@ def refused_columns(
     shown: DisplayedPlan, attempt: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]], dict[str, list[Any]]]:
     """The refused rectangle, hatched red where it overlaps others, and these others."""
-    held: dict[str, list[Any]] = {name: [] for name in HELD}
+    columns: dict[str, list[Any]] = {name: [] for name in HELD}
     clash: dict[str, list[Any]] = {name: [] for name in SIDES}
     met: dict[str, list[Any]] = {name: [] for name in SIDES}
     if not attempt:
-        return held, clash, met
+        return columns, clash, met
     residencies = shown.report.residencies
     stay = residencies[attempt["number"]]
     left, right = shown.columns(stay)
     low, high = attempt["offset"], attempt["offset"] + stay.size_bytes
     values = (left, right, low, high, attempt["number"], 0, 0.0, f"✕ {attempt['place']}")
     for name, value in zip(HELD, values, strict=True):
-        held[name].append(value)
+        columns[name].append(value)
     for name, value in zip(SIDES, (left, right, low, high), strict=True):
         clash[name].append(value)
     for number in attempt["others"]:
@@ -173,7 +173,7 @@ def refused_columns(
         for span in residencies[number].spans:
             for name, value in zip(SIDES, (first, last, span.start, span.stop), strict=True):
                 met[name].append(value)
-    return held, clash, met
+    return columns, clash, met
 
 
 class HandBar(pn.viewable.Viewer):
@@ -285,19 +285,19 @@ def hand_html(session: Session, shown: DisplayedPlan, stay: sp.Residency | None)
         return '<div class="hand" role="status">check looks at every byte…</div>'
     if stay is not None and session.look.by_hand and (reason := why_fixed(shown.plan, stay)):
         return f'<div class="hand">{escape(reason)}</div>'
-    told = []
+    parts = []
     if moves:
         many = f"{len(moves)} moves" if len(moves) > 1 else f"{moves[-1].tensor} moved"
-        told.append(f'<span class="holds">✓ check agrees</span>: {escape(many)} by hand')
-        told.append("save the plan to keep it: links have the planner's own")
+        parts.append(f'<span class="holds">✓ check agrees</span>: {escape(many)} by hand')
+        parts.append("save the plan to keep it: links have the planner's own")
     if not session.look.by_hand:
-        return f'<div class="hand" role="status">{" · ".join(told)}</div>'
+        return f'<div class="hand" role="status">{" · ".join(parts)}</div>'
     if stay is None:
-        told.append("drag a rectangle up or down, or select one and type its address")
+        parts.append("drag a rectangle up or down, or select one and type its address")
     else:
         place = at_text(stay.spans[0].start)
-        told.append(f"<b>{escape(stay.tensor)}</b> at {place}: drag it, or type an address")
-    return f'<div class="hand" role="status">{" · ".join(told)}</div>'
+        parts.append(f"<b>{escape(stay.tensor)}</b> at {place}: drag it, or type an address")
+    return f'<div class="hand" role="status">{" · ".join(parts)}</div>'
 
 
 def refusal_text(shown: DisplayedPlan, attempt: Mapping[str, Any]) -> str:

@@ -56,13 +56,13 @@ class MovedRows:
 
     def placed(self, row: Row) -> Row:
         """A row that stands for several, given by the steps of the axis, with its own."""
-        own = {"begin": self.moved.back(row["left"]), "end": self.moved.back(row["right"])}
-        return {**row, **own}
+        steps = {"begin": self.moved.back(row["left"]), "end": self.moved.back(row["right"])}
+        return {**row, **steps}
 
     def _row(self, row: Row) -> Row:
         left, right = self.moved(row["left"]), self.moved(row["right"])
-        own = {"begin": row["left"], "end": row["right"]}
-        return {**row, **own, "left": left, "right": right, "label_x": (left + right) / 2}
+        steps = {"begin": row["left"], "end": row["right"]}
+        return {**row, **steps, "left": left, "right": right, "label_x": (left + right) / 2}
 
 
 def move_columns(source: ColumnDataSource, moved: Warp) -> None:

@@ -132,13 +132,13 @@ class Occupancy:
         `moved` says where its own steps are on the axis; of several memories one is drawn.
         """
         self.shown, self.moved, self.drawn = shown, moved or Warp(), None
-        self.held_bytes = held = held_in(shown, memory)
+        self.held_bytes = occupancy = held_in(shown, memory)
         room = room_in(shown, memory)
         self.whole = (room, memory) if room else (shown.plan.budget_bytes, "the budget")
         self._redraw()
-        highest = max(held, default=0)
-        peak = held.index(highest) if held else 0
-        describe(self.figure, held_words(held, *self.whole))
+        highest = max(occupancy, default=0)
+        peak = occupancy.index(highest) if occupancy else 0
+        describe(self.figure, held_words(occupancy, *self.whole))
         other = held_in(pinned, memory) if pinned else ()
         limits = [room_in(s, memory) or limit_bytes(s) for s in (shown, pinned) if s]
         self.limit.location = limits[0]
@@ -151,7 +151,7 @@ class Occupancy:
         there = warp(shown, pinned, by) if pinned else Warp()
         places = [self.moved(there(step)) for step in range(len(other))]
         self.pinned.data = {"x": places, "y": list(other)}
-        right_half = peak > len(held) / 2
+        right_half = peak > len(occupancy) / 2
         self.peak.update(
             x=self.moved(peak + (1 if right_half else 0)),
             y=limits[0] if 0 < limits[0] - highest < NEAR * top else highest,  # above the line

@@ -204,11 +204,11 @@ def ring_states(shown: DisplayedPlan, pool: PoolRuns, step: int) -> list[State]:
     """What lies in the pool at a step, what came and went, the distance d, and the words inside."""
     run = pool.run_at(step)
     fresh, freed = changes(shown, pool, step)
-    held = shown.held(step, shown.live(step))
+    held_bytes = shown.held(step, shown.live(step))
     words = (
         short(run.name, 20),
         f"d = {run.distance_bytes:,} B" if run.distance_bytes is not None else "",
-        f"{format_bytes(held)} held",
+        f"{format_bytes(held_bytes)} held",
         f"of {format_bytes(pool.size_bytes)}",
     )
     sources = (ring_columns(shown, pool, step), fresh, freed, *distance_columns(pool, run))

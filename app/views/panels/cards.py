@@ -93,12 +93,12 @@ def badge(shown: DisplayedPlan) -> tuple[str, str, str]:
 
 def scope(shown: DisplayedPlan) -> str:
     """What the proof or the gap applies to, as the planner's notes say."""
-    held = [note for note in shown.plan.notes if note.startswith(SCOPE)]
+    scopes = [note for note in shown.plan.notes if note.startswith(SCOPE)]
     if (best := shown.plan.details.best) and not shown.moved:
         return "" if best.proven else f"of {best.forms} ways to plan"
-    if not held:
+    if not scopes:
         return ""
-    return "over all orders" if "all schedules" in held[0] else "for this order"
+    return "over all orders" if "all schedules" in scopes[0] else "for this order"
 
 
 def proof_text(shown: DisplayedPlan) -> str:
@@ -106,9 +106,9 @@ def proof_text(shown: DisplayedPlan) -> str:
     claims = shown.plan.claims
     aim = "latency" if shown.plan.details.latency else kind_of(shown).aim(shown.plan)
     most = f"at most {share_text(shown.plan.gap)} of it could be saved"
-    known = most if shown.plan.gap else "proven least"
+    claim_text = most if shown.plan.gap else "proven least"
     best = None if shown.moved else shown.plan.details.best
-    words = [*([best.words] if best else []), f"{aim}: {known}", *shown.plan.notes]
+    words = [*([best.words] if best else []), f"{aim}: {claim_text}", *shown.plan.notes]
     return "\n".join([*words, f"{claims.solver}, {seconds_text(claims.plan_s)}"])
 
 
@@ -120,7 +120,7 @@ def cards_html(
     trace, claims, plan = shown.trace, shown.plan.claims, shown.plan
     sign, words, colour = badge(shown)
     planned = f"planned in {seconds_text(claims.plan_s)}" if claims.plan_s else ""
-    held = " · ".join(filter(None, [scope(shown), planned]))
+    scope_text = " · ".join(filter(None, [scope(shown), planned]))
     energy = max(trace.energy.items(), key=lambda item: item[1], default=("", 0.0))
     kind = kind_of(shown)
     items = [
@@ -130,15 +130,21 @@ def cards_html(
             "name",
             title=f"{plan.graph.name}: {len(plan.graph.operators)} operators",
         ),
-        _card(f"{sign} {words}", held, "badge", f"border-left-color: {colour}", proof_text(shown)),
+        _card(
+            f"{sign} {words}",
+            scope_text,
+            "badge",
+            f"border-left-color: {colour}",
+            proof_text(shown),
+        ),
         *(_card(c.value, c.label, c.name, title=c.hover) for c in kind.cards(shown)),
     ]
     if not is_allocation(plan):
         items.append(_card(joules_text(trace.energy_j), f"energy, mostly {energy[0]}", "energy"))
     words = escape(verdict(shown, budgets or {}, kind.manner_of(shown)))
-    said = f'<p class="verdict" role="heading" aria-level="2" title="{words}">{words}</p>'
+    verdict_html = f'<p class="verdict" role="heading" aria-level="2" title="{words}">{words}</p>'
     cards = f'<div class="cards">{"".join(items)}</div>'
-    return f'<div class="{"former" if former else ""}">{said if words else ""}{cards}</div>'
+    return f'<div class="{"former" if former else ""}">{verdict_html if words else ""}{cards}</div>'
 
 
 def preview_html(shown: DisplayedPlan, preview: Mapping[str, Any]) -> str:

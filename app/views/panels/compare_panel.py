@@ -255,7 +255,7 @@ def asked_html(session: Session) -> str:
         return '<span class="faint"><i class="spin"></i>the plan is being read and checked …</span>'
     if work.pinned is None or work.shown is None:
         return ""
-    told = [
+    texts = [
         f"<b>{escape(name.rpartition('.')[2].replace('_', ' '))}</b> "
         f"{escape(text(name, there, work.pinned))} → {escape(text(name, here, work.shown))}"
         for name, there, here in fields_that_differ(work.shown_for, work.pinned_for)
@@ -265,7 +265,7 @@ def asked_html(session: Session) -> str:
         return f"The same tensors, live in the same steps: by {both[0]} → by {both[1]}."
     if work.shown is work.pinned:
         return "This plan is set aside. Choose another model, machine, budget or planner above."
-    lines = [", ".join(told) or "Both were asked the same."]
+    lines = [", ".join(texts) or "Both were asked the same."]
     machines = called(work.pinned.plan.machine), called(work.shown.plan.machine)
     if machines[0] != machines[1]:
         lines.append(

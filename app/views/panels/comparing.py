@@ -124,9 +124,9 @@ def compare_rows(
         row["chip"] = colour
         rows.append({**row, "mark": mark, "ink": ink_on(colour)})
     rest = len(differing) - LISTED
-    told = [f"and {rest} more"] if rest > 0 else []
-    told += [f"{folded} more differ in place or time, which costs no bytes"] if folded else []
-    return [*rows, *({"text": line, "cells": [""]} for line in told)]
+    rest_rows = [f"and {rest} more"] if rest > 0 else []
+    rest_rows += [f"{folded} more differ in place or time, which costs no bytes"] if folded else []
+    return [*rows, *({"text": line, "cells": [""]} for line in rest_rows)]
 
 
 def difference_cells(

@@ -116,9 +116,9 @@ class Controls(pn.viewable.Viewer):
     def _choose(self, name: str) -> None:
         """Plan a model by the name that was typed, as the catalogue spells it."""
         brought = self.session.models.brought.tokens
-        known = name if name in brought else meant_model(name, sp.models()) or name
-        self.session.change(model=known)
-        self.model.value = known
+        model_name = name if name in brought else meant_model(name, sp.models()) or name
+        self.session.change(model=model_name)
+        self.model.value = model_name
 
     def _make_again(self) -> None:
         self.again = pn.widgets.Button(
@@ -140,8 +140,8 @@ class Controls(pn.viewable.Viewer):
         """Beside the model: what is not known of it or left out, where it is the one shown."""
         work, problem = self.session.work, self.session.problem
         same = work.shown is not None and work.shown_for.get("model") == problem.model
-        told = same and not of_allocation(work.shown.graph)  # Nobody counts its arithmetic.
-        lines = caveats(work.shown.graph).lines() if told else []
+        is_shown = same and not of_allocation(work.shown.graph)  # Nobody counts its arithmetic.
+        lines = caveats(work.shown.graph).lines() if is_shown else []
         self.caveats.object = caveats_html(lines)
         self.caveats.visible = bool(lines)
 

@@ -68,9 +68,9 @@ class LiveSolver(pn.viewable.Viewer):
         hidden = self.closed or look.panel == "solver" or bool(look.presenting)
         self.window.visible = work.planning and now >= AFTER_S and not hidden
         if self.window.visible:
-            asked = work.history_for
-            what = ", ".join(filter(None, [asked.get("model"), asked.get("budget")]))
-            plot = plot_html(work.history, now, measure(asked), 350, 110)
+            problem = work.history_for
+            what = ", ".join(filter(None, [problem.get("model"), problem.get("budget")]))
+            plot = plot_html(work.history, now, measure(problem), 350, 110)
             doing = f"<b>{escape(str(work.progress.get('stage', '')))}</b> · {now:.1f} s"
             self.text.object = f'<div class="head">{escape(what)}</div>{plot}<div>{doing}</div>'
 

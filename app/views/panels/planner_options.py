@@ -55,9 +55,9 @@ class PlannerOptions(pn.viewable.Viewer):
         """The fields of the chosen planner's options, made when they are first shown."""
         planner = self.session.problem.planner
         if planner not in self._forms:
-            own = own_of(planner, {BREAKS: self.breaks})
+            option_values = own_of(planner, {BREAKS: self.breaks})
             here = own_of(planner, {SOLVER: solver_names()})
-            self._forms[planner] = OptionFields(self.session, planner, own, here)
+            self._forms[planner] = OptionFields(self.session, planner, option_values, here)
         return self._forms[planner]
 
     def _make_breaks(self) -> None:

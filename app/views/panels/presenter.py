@@ -68,8 +68,8 @@ def presenter(session: Session) -> Presenter:
         if not lecturing.items:
             return {}
         item, of = lecturing.item, len(lecturing.items)
-        told = {"title": item.title, "note": item.note} if item else {}
-        return {"number": lecturing.at + 1, "of": of, **told}
+        item_data = {"title": item.title, "note": item.note} if item else {}
+        return {"number": lecturing.at + 1, "of": of, **item_data}
 
     follow(session.lecturing, ["lecture", "at"], lambda: view.param.update(item=lecture()))
     names = ["shown", "planning", "progress", "notice", "infeasible"]

@@ -92,15 +92,15 @@ def _polyline(name: str, line: Sequence[Point]) -> str:
 
 def corners(line: Sequence[Point]) -> list[Point]:
     """The points of a line in tenths of a pixel at which it turns: a long search has thousands."""
-    found: list[Point] = []
+    points: list[Point] = []
     for x, y in line:
         point = (round(x, 1), round(y, 1))
-        if found[-1:] == [point]:
+        if points[-1:] == [point]:
             continue
-        if len(found) > 1 and any(found[-2][k] == found[-1][k] == point[k] for k in (0, 1)):
-            found.pop()
-        found.append(point)
-    return found
+        if len(points) > 1 and any(points[-2][k] == points[-1][k] == point[k] for k in (0, 1)):
+            points.pop()
+        points.append(point)
+    return points
 
 
 def _gap(lines: Mapping[str, Sequence[Point]]) -> str:
@@ -163,9 +163,9 @@ def progress_text(progress: Mapping[str, Any]) -> str:
 
 def measure(asked: Mapping[str, Any]) -> str:
     """The quantity that the solver's bytes measure."""
-    own = kind_of_planner(asked.get("planner", "")).measure
+    own_measure = kind_of_planner(asked.get("planner", "")).measure
     objective = asked.get("options", {}).get(OBJECTIVE, "")
-    return own or MEASURES.get(objective, "spill traffic")
+    return own_measure or MEASURES.get(objective, "spill traffic")
 
 
 def plot_html(history: Sequence[Moment], end_s: float, of: str, width: int, height: int) -> str:

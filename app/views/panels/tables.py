@@ -46,7 +46,7 @@ def live_title(shown: DisplayedPlan, step: int, memory: str) -> str:
     occupied = [(s.start, s.stop) for r in live for s in r.spans]
     budget = kind_of(shown).room(shown, memory)
     free = [stop - start for start, stop in holes(occupied, budget)]
-    held = shown.held(step, live)
+    held_bytes = shown.held(step, live)
     hole, pieces = term("largest hole"), term("free", "fragmentation")
     room = (
         f"{hole} {format_bytes(max(free))} of {format_bytes(sum(free))} {pieces}"
@@ -57,9 +57,9 @@ def live_title(shown: DisplayedPlan, step: int, memory: str) -> str:
     whole += f" in {memory}" if several(shown) else ""
     most = shown.report.occupancy[step]
     alone = len(shown.memories) == 1 and not several(shown)
-    if most > held and alone:  # before parameters that have run leave
+    if most > held_bytes and alone:  # before parameters that have run leave
         whole += f", up to {format_bytes(most)} in this step"
-    return f"<div><b>{format_bytes(held)}</b> of {whole}</div><div>{room}</div>"
+    return f"<div><b>{format_bytes(held_bytes)}</b> of {whole}</div><div>{room}</div>"
 
 
 def story_rows(shown: DisplayedPlan, step: int) -> list[Row]:
@@ -102,8 +102,10 @@ def _tensor_rows(shown: DisplayedPlan, name: str) -> list[Row]:
     about = f"{name}: {tensor_text(graph, name)}"
     rows = [fact(about, format_bytes(graph.size_bytes(name))), *_leaving_rows(shown, name)]
     for operator in selected_operators(graph, tensor_selection(name)):
-        made = name in graph.operators[graph.index[operator]].outputs
-        rows.append(link("made by" if made else "read by", operator, operator_selection(operator)))
+        is_output = name in graph.operators[graph.index[operator]].outputs
+        rows.append(
+            link("made by" if is_output else "read by", operator, operator_selection(operator))
+        )
     return [*rows, *tensor_facts(shown, name), *kind_of(shown).of_tensor(shown, name)]
 
 

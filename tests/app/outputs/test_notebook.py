@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import planners as sp
 from app.kinds.pool_rows import pool_rows
-from app.outputs.notebook import replayed, show
+from app.outputs.notebook import replay_cache, show
 from app.outputs.notebook.memory import largest
 from app.outputs.notebook.network import needs
 from planners.core.display import line, table
@@ -141,8 +141,8 @@ def test_a_plan_of_groups_is_shown() -> None:
 def test_a_pool_is_shown_as_it_is_claimed() -> None:
     pool = plan_of("mcunet_vww1", "overlap", "64KB", "stm32f411")
     assert "claimed, not replayed here" in page_of(pool).text  # 36,000 instructions
-    assert replayed.too_long(pool)
-    assert not replayed.known(pool)
+    assert replay_cache.too_long(pool)
+    assert not replay_cache.known(pool)
 
 
 @pytest.mark.parametrize("last", ["add", pytest.param("", marks=pytest.mark.long)])
@@ -150,13 +150,13 @@ def test_a_long_plan_is_shown_once_it_was_replayed(
     last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if last:
-        monkeypatch.setattr(replayed, "MOST", 100)
+        monkeypatch.setattr(replay_cache, "MOST", 100)
     network = beginning("mcunet_vww1", last) if last else graph_of("mcunet_vww1")
     pool = plan_of(network, "overlap", "64KB", "stm32f411")
-    assert replayed.too_long(pool)
-    assert not replayed.known(pool)
+    assert replay_cache.too_long(pool)
+    assert not replay_cache.known(pool)
     assert "sw-memory" in show(pool).data
-    shown = replayed.replayed(pool)
+    shown = replay_cache.replayed(pool)
     page = page_of(pool)
     assert sp.format_bytes(shown.pool.size_bytes) in page.text
     strips = list(pool_rows(shown, shown.memories[0]))
