@@ -175,7 +175,7 @@ def both_ways() -> DisplayedPlan:
 def test_a_joined_plan_shows_stretches_and_each_memory() -> None:
     plan, kind = both_ways(), kind_of(both_ways())
     assert kind.planner == "joined"
-    assert plan.segments
+    assert plan.stretches
     fast, *slow = banks_of(plan)
     assert [region.name for region in kind.regions(plan)] == [fast.name, *(b.name for b in slow)]
     assert kind.room(plan, slow[0].name) == slow[0].size_bytes
