@@ -287,7 +287,7 @@ def _solve_order(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -
 
     clock.report(chosen.replacement)
     stays, name = replace_by(chosen.replacement, problem, chosen.alignment, clock.share(0.5))
-    relaxed = relax(problem, clock.solver_s)
+    relaxed = relax(problem, clock)
     bound = 0 if relaxed is None else relaxed.bound_bytes
     return Solution(stays, cost_of(problem, stays), bound, name)
 

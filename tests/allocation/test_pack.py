@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from random import Random
 
 import pytest
@@ -232,6 +233,18 @@ def test_search_and_cp_sat_agree_where_enumeration_takes_too_long(block: int) ->
                 lifetimes = [Lifetime(*item) for item in items]
                 check_packing(lifetimes, dict(zip(instance.ids, offsets)), instance.capacity)
     assert {True, False} == set(verdicts)
+
+
+def test_more_work_extends_less_and_is_never_worse() -> None:
+    lifetimes = full_house(60, 40, 12, seed=3)
+    extents = [
+        pack_tightest(lifetimes, clock=Clock(inf).work(work)).extent_bytes
+        for work in (0, 64, 512, 4096)
+    ]
+    assert extents == sorted(extents, reverse=True)
+    again = pack_tightest(lifetimes, clock=Clock(inf).work(512))
+    assert again == pack_tightest(lifetimes, clock=Clock(inf).work(512))
+    assert again.extent_bytes == extents[2]
 
 
 def test_nothing_to_pack() -> None:

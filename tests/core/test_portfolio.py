@@ -160,3 +160,20 @@ def test_seconds_of_the_whole_clock_end_a_part_of_its_work() -> None:
     assert some.expired()
     assert not some.work_over
     assert whole.ended
+
+
+def test_a_strategy_that_begins_slowly_waits_for_a_round_of_the_work_that_it_needs() -> None:
+    quick, slow = Countdown(100, 40, resumes=True), Countdown(100, 10)
+    solved(
+        Strategy("quick", "ends above the other", quick.run),
+        Strategy("slow", "is not begun for less", slow.run, least_work=64),
+    )
+    assert len(quick.turns) > len(slow.turns)
+    assert slow.turns == [100, 100]  # with 64 looks, and with 128
+
+
+def test_what_is_left_is_shared_among_pieces_of_work() -> None:
+    some = Clock(100.0).work(12)
+    assert [some.among(count).looks_left for count in (3, 2, 1)] == [4, 6, 12]
+    assert 24 < Clock(100.0).among(4).left_s <= 25
+    assert 0 < Clock(100.0).solver_s < 100

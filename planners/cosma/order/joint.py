@@ -224,7 +224,7 @@ class OrderHunt:
             ordered = replace(self.problem, schedule=order)
             if max(ordered.needed) > ordered.budget_bytes:
                 continue
-            relaxed = relax(ordered, self.clock.solver_s)
+            relaxed = relax(ordered, self.clock)
             bound = 0 if relaxed is None else relaxed.bound_bytes
             if bound < self.best[1].cost_bytes:
                 bound = max(bound, self._try(order, quick=False).bound_bytes)

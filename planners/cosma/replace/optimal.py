@@ -75,7 +75,7 @@ class _GapSearch:
     def run(self) -> None:
         if self._tell("capacity relaxation"):
             return
-        relaxed = _watched(self.clock, lambda: relax(self.problem, self.clock.solver_s))
+        relaxed = _watched(self.clock, lambda: relax(self.problem, self.clock))
         if relaxed is None:
             return
         if relaxed.bound_bytes < relaxed.objective_bytes:

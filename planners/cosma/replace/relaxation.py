@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from math import ceil, gcd
 from typing import TYPE_CHECKING
 
+from planners.core.progress import Clock
 from planners.cosma.model.problem import ScheduleProblem, UseGap
 
 if TYPE_CHECKING:
     import numpy as np
     from scipy.optimize import LinearConstraint
+
+
+MOST_NODES = 1_000_000
+"""Of the solver's tree; in limited work it has a node for each look at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +33,12 @@ class Relaxed:
     bound_bytes: int
 
 
-def relax(problem: ScheduleProblem, time_limit_s: float = 60.0) -> Relaxed | None:
+def relax(problem: ScheduleProblem, clock: Clock | None = None) -> Relaxed | None:
     """The cheapest gaps to drop so that every step fits.
 
-    None where the solver found nothing in the time given.
+    None where the solver found nothing in the time and the work of the clock.
     """
+    clock = clock or Clock(60.0)
     rows = _overfull_rows(problem)
     columns = sorted({gap for row in rows for gap in row[0]})
     if not columns:
@@ -50,8 +56,14 @@ def relax(problem: ScheduleProblem, time_limit_s: float = 60.0) -> Relaxed | Non
         integrality=np.ones(len(columns) + len(stores)),
         bounds=Bounds(0, 1),
         constraints=_constraints(problem, rows, position, stores, unit),
-        options={"time_limit": max(time_limit_s, 0.01), "mip_rel_gap": 0.0},
+        options={
+            "time_limit": clock.solver_s,
+            "node_limit": int(min(MOST_NODES, 1 + clock.looks_left)),
+            "mip_rel_gap": 0.0,
+        },
     )
+    if result.status == 1:
+        clock.end()  # Its nodes or its time were over.
     if result.x is None:
         return None
     dropped = frozenset(gap for gap, value in zip(columns, result.x, strict=False) if value > 0.5)
