@@ -71,11 +71,11 @@ def aligned_load(lifetimes: Sequence[Lifetime]) -> int:
     """No packing has a smaller extent: the load of sizes rounded up, all but for the topmost."""
     if by_themselves(lifetimes):
         return load_lower_bound(lifetimes)
-    own = {item.id: item.size_bytes for item in lifetimes}
-    return max(_load(part, own) for _, part in rounded_parts(lifetimes))
+    size_of = {item.id: item.size_bytes for item in lifetimes}
+    return max(_load(part, size_of) for _, part in rounded_parts(lifetimes))
 
 
-def _load(rounded: Sequence[Lifetime], own: Mapping[str, int]) -> int:
+def _load(rounded: Sequence[Lifetime], size_of: Mapping[str, int]) -> int:
     """The most, over time, of the sum of the sizes less the largest padding."""
     most = sizes = 0
     ends: list[tuple[int, int]] = []
@@ -87,7 +87,7 @@ def _load(rounded: Sequence[Lifetime], own: Mapping[str, int]) -> int:
             heappop(padding)
         sizes += new.size_bytes
         heappush(ends, (new.upper, new.size_bytes))
-        heappush(padding, (own[new.id] - new.size_bytes, new.upper))
+        heappush(padding, (size_of[new.id] - new.size_bytes, new.upper))
         most = max(most, sizes + padding[0][0])
     return most
 
@@ -165,12 +165,12 @@ def _rounded(item: Lifetime, a: int) -> Lifetime:
 
 def _by_cp_sat(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock) -> Settled:
     shared = gcd(*(item.alignment for item in lifetimes))
-    own = {item.id: item for item in lifetimes}
+    by_id = {item.id: item for item in lifetimes}
     rounded = [_rounded(item, shared) for item in lifetimes]
     offsets: dict[str, int] = {}
     for instance in reduce(rounded, rounded_up(capacity_bytes, shared), shared):
-        items = [own[id] for id in instance.ids]
-        fits, found = cp_sat.solve(
+        items = [by_id[id] for id in instance.ids]
+        fits, solved = cp_sat.solve(
             instance,
             clock,
             strides=[item.alignment // shared for item in items],
@@ -178,5 +178,5 @@ def _by_cp_sat(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock)
         )
         if not fits:
             return Settled(fits, "cp-sat", {}, instance.ids, lifetimes, capacity_bytes)
-        offsets |= instance.in_bytes(found)
+        offsets |= instance.in_bytes(solved)
     return Settled(True, "cp-sat", offsets)

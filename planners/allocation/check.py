@@ -20,10 +20,10 @@ def check_packing(
     _check_names(lifetimes, offsets)
     for item in sorted(lifetimes, key=lambda item: item.lower):
         _check_place(item, offsets[item.id], capacity_bytes)
-    held = [(part, item) for item in lifetimes for part in item.held_parts()]
+    parts = [(part, item) for item in lifetimes for part in item.held_parts()]
     live: list[tuple[int, int, str]] = []  # from and to which address, whose; rising
     ends: list[tuple[int, tuple[int, int, str]]] = []
-    for part, item in sorted(held, key=lambda pair: pair[0].lower):
+    for part, item in sorted(parts, key=lambda pair: pair[0].lower):
         while ends and ends[0][0] <= part.lower:
             _, over = heappop(ends)
             del live[bisect_left(live, over)]

@@ -76,8 +76,8 @@ def settle_interrupted(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock
             return Settled(False, "load", {}, (item.id,))
     peak, time = live_peak(lifetimes)
     if peak > capacity_bytes:
-        held = [t for t in lifetimes if any(p.lower <= time < p.upper for p in t.held_parts())]
-        return Settled(False, "load", {}, tuple(item.id for item in held))
+        live = [t for t in lifetimes if any(p.lower <= time < p.upper for p in t.held_parts())]
+        return Settled(False, "load", {}, tuple(item.id for item in live))
     placed = least_interrupted(lifetimes, clock, capacity_bytes)
     if placed.extent_bytes <= capacity_bytes:
         return Settled(True, placed.solver, placed.offsets)
@@ -97,13 +97,13 @@ Interval = tuple[int, int]
 
 def forbidden(one: Lifetime, other: Lifetime) -> list[Interval]:
     """Open intervals, apart and in order, in which offset of `one` − offset of `other` is not."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for mine in one.held_parts():
         for its in other.held_parts():
             if mine.lower < its.upper and its.lower < mine.upper:
-                found.append((its.low - mine.high, its.high - mine.low))
+                intervals.append((its.low - mine.high, its.high - mine.low))
     apart: list[Interval] = []
-    for low, high in sorted(found):
+    for low, high in sorted(intervals):
         if apart and low < apart[-1][1]:
             apart[-1] = (apart[-1][0], max(high, apart[-1][1]))
         else:
@@ -223,6 +223,6 @@ class _GappedGroup:
         bound = proven * unit if proven > floor else self.bound
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return extent, places, bound
-        found = [int(solver.value(offset)) * unit for offset in offsets]
-        reached = max(at + item.size_bytes for at, item in zip(found, self.items, strict=True))
-        return reached, found, bound
+        solved = [int(solver.value(offset)) * unit for offset in offsets]
+        reached = max(at + item.size_bytes for at, item in zip(solved, self.items, strict=True))
+        return reached, solved, bound

@@ -75,7 +75,7 @@ def test_parameters_come_early_into_bytes_that_the_group_before_leaves() -> None
     ways = TimedWays(GroupModel(graph, NPU, {}), budget, double_buffer=True)
     links = []
     for i in range(len(graph.operators)):
-        small = [way for way in ways.of(1 << i, more=True) if way.size_bytes * 2 <= budget]
+        small = [way for way in ways.timed_ways(1 << i, more=True) if way.size_bytes * 2 <= budget]
         way = max(small, key=lambda way: (way.early_bytes, -way.plan.strips))
         links.append(Link(1 << i, way, early=way.early_bytes > 0))
     late = laid_at_ends(ways, [replace(link, early=False) for link in links])
@@ -133,7 +133,7 @@ def test_a_group_alone_takes_what_its_own_program_takes() -> None:
     budget = budgets_of(graph)[2]
     ways = TimedWays(GroupModel(graph, NPU, {"bands": 8}), budget, double_buffer=True)
     for i in range(len(graph.operators)):
-        for way in ways.of(1 << i, more=True):
+        for way in ways.timed_ways(1 << i, more=True):
             program = emit(graph, NPU, [ways.laid("g", 1 << i, way)], budget)
             took = schedule(program, NPU, graph)
             assert way.pace.alone_s == pytest.approx(max(each.stop_s for each in took), rel=1e-12)
@@ -153,7 +153,7 @@ def test_an_estimate_of_a_few_strips_is_near_to_all_of_them() -> None:
     count, passes = len(graph.operators), 0
     masks = [3 << i for i in range(count - 20, count - 1)] + [1 << i for i in range(count)]
     for mask in masks:
-        for way in ways.of(mask):
+        for way in ways.timed_ways(mask):
             laid = replace(ways.laid("g", mask, way), early=way.plan.kept)
             exact = ways.pacer.work(laid, exact=True).pace(exact=True)
             for name in ("alone_s", "ready_s", "in_s", "early_s"):

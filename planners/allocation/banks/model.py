@@ -68,10 +68,10 @@ class BankProblem:
 
     def touched_in(self, places: BankPlaces) -> tuple[int, ...]:
         """Bytes read and written in each bank, in the order of the banks."""
-        held = {bank.name: 0 for bank in self.banks}
+        touched_bytes = {bank.name: 0 for bank in self.banks}
         for item in self.lifetimes:
-            held[places[item.id][0]] += self.bytes_touched(item)
-        return tuple(held.values())
+            touched_bytes[places[item.id][0]] += self.bytes_touched(item)
+        return tuple(touched_bytes.values())
 
     def cost(self, places: BankPlaces) -> tuple[int, ...]:
         """What is least, in this order: bytes touched in the slowest bank, in the one before, …"""

@@ -55,14 +55,14 @@ def filled(problem: BankProblem, order: Sequence[Lifetime], clock: Clock) -> Ban
     left = [item for item in order if item.id not in pinned]
     placed: dict[str, tuple[str, int]] = {}
     for bank in problem.banks:
-        held = [item for item in order if pinned.get(item.id) == bank.name]
-        if live_peak(held)[0] > bank.size_bytes:
-            raise _too_small(held, bank)
-        fixed = {item.id for item in held}
+        chosen = [item for item in order if pinned.get(item.id) == bank.name]
+        if live_peak(chosen)[0] > bank.size_bytes:
+            raise _too_small(chosen, bank)
+        fixed = {item.id for item in chosen}
         for item in left:
-            if item.size_bytes <= bank.size_bytes and _peak_with(held, item) <= bank.size_bytes:
-                held.append(item)
-        offsets = _packed(held, fixed, bank, clock)
+            if item.size_bytes <= bank.size_bytes and _peak_with(chosen, item) <= bank.size_bytes:
+                chosen.append(item)
+        offsets = _packed(chosen, fixed, bank, clock)
         placed |= {id: (bank.name, at) for id, at in offsets.items()}
         left = [item for item in left if item.id not in offsets]
     if left:
@@ -70,9 +70,9 @@ def filled(problem: BankProblem, order: Sequence[Lifetime], clock: Clock) -> Ban
     return placed
 
 
-def _peak_with(held: Sequence[Lifetime], item: Lifetime) -> int:
+def _peak_with(items: Sequence[Lifetime], item: Lifetime) -> int:
     """The most bytes live at once while `item` is, with it."""
-    beside = [t for t in held if t.lower < item.upper and item.lower < t.upper]
+    beside = [t for t in items if t.lower < item.upper and item.lower < t.upper]
     cut = [
         Lifetime(t.id, max(t.lower, item.lower), min(t.upper, item.upper), t.size_bytes)
         for t in beside
@@ -80,21 +80,21 @@ def _peak_with(held: Sequence[Lifetime], item: Lifetime) -> int:
     return live_peak(cut)[0] + item.size_bytes
 
 
-def _packed(held: list[Lifetime], fixed: set[str], bank: Bank, clock: Clock) -> Mapping[str, int]:
+def _packed(items: list[Lifetime], fixed: set[str], bank: Bank, clock: Clock) -> Mapping[str, int]:
     """Offsets of all that can be packed; the last that came are the first to leave."""
     for _ in range(TRIES):
-        packing = pack(held, bank.size_bytes, explain=False, clock=clock.work(QUICK_WORK))
+        packing = pack(items, bank.size_bytes, explain=False, clock=clock.work(QUICK_WORK))
         if packing.status == "packed":
             return packing.offsets
-        tight = pack_tightest(held, clock=clock.work(QUICK_WORK))
+        tight = pack_tightest(items, clock=clock.work(QUICK_WORK))
         if tight.extent_bytes <= bank.size_bytes:
             return tight.offsets
-        loose = [item for item in held if item.id not in fixed]
+        loose = [item for item in items if item.id not in fixed]
         if not loose:
-            raise _too_small(held, bank)
+            raise _too_small(items, bank)
         above = {i.id for i in loose if tight.offsets[i.id] + i.size_bytes > bank.size_bytes}
-        held = [item for item in held if item.id not in (above or {loose[-1].id})]
-    kept = [item for item in held if item.id in fixed]
+        items = [item for item in items if item.id not in (above or {loose[-1].id})]
+    kept = [item for item in items if item.id in fixed]
     return pack_tightest(kept, clock=clock.work(QUICK_WORK)).offsets
 
 
@@ -182,18 +182,18 @@ class _BankSearch:
         while self.best is None or self.problem.touched_in(self.best)[bank] > bound:
             if clock.expired():
                 break
-            found = assignment.solve(bank, clock.solver_s)
+            assigned = assignment.solve(bank, clock.solver_s)
             if self.sure:
-                bound = max(bound, found.bound_bytes)
-            if found.bank_of is None:
-                return bound, found.none_exists and self.sure and self.best is None
-            packed = self._pack(found, clock)
+                bound = max(bound, assigned.bound_bytes)
+            if assigned.bank_of is None:
+                return bound, assigned.none_exists and self.sure and self.best is None
+            packed = self._pack(assigned, clock)
             if packed.places is not None:
                 self._offer(packed.places, "packed exactly")
                 if not self.sure or clock.expired():
                     break
                 continue
-            self._fill_as(found.bank_of, clock)
+            self._fill_as(assigned.bank_of, clock)
             self.sure = self.sure and packed.sure
             for k, ids in packed.stuck:
                 assignment.cut(ids, k)
@@ -201,15 +201,15 @@ class _BankSearch:
             bound = min(bound, self.problem.touched_in(self.best)[bank])
         return bound, False
 
-    def _pack(self, found: Assigned, clock: Clock) -> _Packed:
+    def _pack(self, assigned: Assigned, clock: Clock) -> _Packed:
         """Pack each bank as assigned, each stretch of time by itself."""
-        assert found.bank_of is not None
+        assert assigned.bank_of is not None
         places: dict[str, tuple[str, int]] = {}
         stuck: list[tuple[int, tuple[str, ...]]] = []
         sure = True
         for k, bank in enumerate(self.problem.banks):
-            held = [item for item in self.problem.lifetimes if found.bank_of[item.id] == k]
-            for group in split_in_time(held):
+            items = [item for item in self.problem.lifetimes if assigned.bank_of[item.id] == k]
+            for group in split_in_time(items):
                 packing = pack(group, bank.size_bytes, clock=clock.work(LONG_WORK))
                 if packing.status == "packed":
                     places |= {id: (bank.name, at) for id, at in packing.offsets.items()}

@@ -66,12 +66,12 @@ class PoolProblem:
                 total -= most_shared(made.size, list(self._under(made, live)))
         return total
 
-    def _under(self, made: PoolBlock, live: Iterable[PoolBlock]) -> Iterator[tuple[int, int]]:
+    def _under(self, new: PoolBlock, live: Iterable[PoolBlock]) -> Iterator[tuple[int, int]]:
         """Size and distance of the blocks that one may lie on as it is made."""
         for block in live:
-            d = self.distances.get((made.name, block.name))
-            if d is not None and block.last == made.first:
-                yield block.size, min(made.size, d)
+            d = self.distances.get((new.name, block.name))
+            if d is not None and block.last == new.first:
+                yield block.size, min(new.size, d)
 
     @cached_property
     def pairs(self) -> tuple[PoolPair, ...]:

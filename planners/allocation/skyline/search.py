@@ -63,13 +63,13 @@ class Nogoods:
 
     def __init__(self, sets: BlockSets) -> None:
         self.sets = sets
-        self.known: dict[int, dict[Window, dict[View, int]]] = {}
+        self.failures: dict[int, dict[Window, dict[View, int]]] = {}
         self.entries = 0
 
     def recall(self, part: SkylinePart, anchor: int) -> int:
         """The sections to blame if this skyline is known to fail, or 0."""
         first, stop = part.steps[0][0], part.stop
-        for (low, high), views in self.known.get(anchor, {}).items():
+        for (low, high), views in self.failures.get(anchor, {}).items():
             if low >= first and high <= stop:
                 blame = views.get(self._view(part, low, high))
                 if blame is not None:
@@ -80,7 +80,7 @@ class Nogoods:
         """Remember that a skyline fails because of the sections `blame`, unless memory is full."""
         low = max((blame & -blame).bit_length() - 1, part.steps[0][0])
         high = min(blame.bit_length(), part.stop)
-        windows = self.known.setdefault(anchor, {})
+        windows = self.failures.setdefault(anchor, {})
         if self.entries >= ENTRIES or (len(windows) >= WINDOWS and (low, high) not in windows):
             return
         self.entries += 1

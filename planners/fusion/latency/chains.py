@@ -84,7 +84,7 @@ class Runs:
         for mask in masks:
             if mask not in self.groups and clock.expired():
                 break
-            self.of(mask)
+            self.timed_ways(mask)
 
     def grow(self, order: Sequence[int], clock: Clock) -> None:
         """Time the runs of an order, short ones first: chains are along such orders."""
@@ -111,7 +111,7 @@ class Runs:
                 mask = sum(1 << i for i in order[start:stop])
                 if mask not in self.groups and clock.expired():
                     return
-                timed = self.of(mask)
+                timed = self.timed_ways(mask)
                 alone = min((way.pace.alone_s for way in timed), default=float("inf"))
                 best[start, stop] = min(alone, apart)
                 growing[start] += alone > SLOWER * apart
@@ -127,10 +127,10 @@ class Runs:
             if not growing:
                 break
 
-    def of(self, mask: int) -> tuple[TimedWay, ...]:
+    def timed_ways(self, mask: int) -> tuple[TimedWay, ...]:
         """A group's timed ways, which are then of the groups to choose from."""
         if mask not in self.groups:
-            self.groups[mask] = self.ways.of(mask)
+            self.groups[mask] = self.ways.timed_ways(mask)
         return self.groups[mask]
 
     def look_closer(self, chains: Iterable[Chain], clock: Clock) -> bool:
@@ -141,7 +141,7 @@ class Runs:
             if clock.expired():
                 break
             self._closer.add(mask)
-            self.groups[mask] = self.ways.of(mask, more=True)
+            self.groups[mask] = self.ways.timed_ways(mask, more=True)
         return bool(news)
 
     def chains(self) -> list[Chain]:

@@ -153,11 +153,11 @@ class GroupWork:
                 case Repeat():
                     self._count(item.body, times * item.count, seconds)
                 case Load() | Store():
-                    seconds[by_direction(item)] += times * self.of(item)
+                    seconds[by_direction(item)] += times * self.seconds_of(item)
                 case Compute():
-                    seconds["compute"] += times * self.of(item)
+                    seconds["compute"] += times * self.seconds_of(item)
 
-    def of(self, item: Instruction) -> float:
+    def seconds_of(self, item: Instruction) -> float:
         """Seconds of an instruction; of alike ones once."""
         match item:
             case Load() | Store():
@@ -239,15 +239,15 @@ class _Board:
         self.timed += 1
         match item:
             case Load():
-                self._issue(by_direction(item), (), (item.target,), self.work.of(item))
+                self._issue(by_direction(item), (), (item.target,), self.work.seconds_of(item))
             case Store():
-                self._issue(by_direction(item), (item.source,), (), self.work.of(item))
+                self._issue(by_direction(item), (item.source,), (), self.work.seconds_of(item))
             case Compute():
                 reads = [region for _, region in item.reads]
                 writes = [region for _, region in item.writes]
                 if item.sums and item.sums[0]:
                     reads += writes
-                self._issue("compute", reads, writes, self.work.of(item))
+                self._issue("compute", reads, writes, self.work.seconds_of(item))
 
     def _issue(
         self, engine: str, reads: Iterable[Region], writes: Iterable[Region], seconds: float

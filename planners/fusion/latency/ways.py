@@ -133,7 +133,7 @@ class TimedWays:
         self.evaluations = 0
         self._known: dict[object, tuple[TimedWay, ...]] = {}
 
-    def of(self, mask: int, *, more: bool = False) -> tuple[TimedWay, ...]:
+    def timed_ways(self, mask: int, *, more: bool = False) -> tuple[TimedWay, ...]:
         """Undominated timed ways of a group; none where it does not fit.
 
         A few, at a pace that is estimated for long ones, or `more` of them, at their own.
