@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from math import inf
 from typing import TypeAlias
 
 from planners.core.errors import BudgetTooSmall, NoPlanFound
@@ -166,10 +167,8 @@ class OrderHunt:
                 near = tails.least * net.unit > NEAR_SHARE * self.route.cost_bytes
                 width = GUIDED_WIDTH if near else NARROW_WIDTH
                 self._beam(net, width, bound=tails.bound_for(space), order=order)
-        self.states, self._tails.states = (
-            self.states + tails.states - self._tails.states,
-            tails.states,
-        )
+        self.states += tails.states - self._tails.states
+        self._tails.states = tails.states
         if tails.first == 0 and not self.proven:
             largest = _largest(net)
             self._search("tails", net, lambda s: _best_of(tails.bound_for(s), largest), None, order)
@@ -189,10 +188,9 @@ class OrderHunt:
     def by_placing(self) -> None:
         """Addresses for the best schedule by sizes, or for others that cost as much."""
         first, small = self.route.schedule, len(self.net.ops) <= SMALL
-        if self.best_is_placed:
-            return
-        if first not in self._unplaceable:
-            self._try(first, quick=not small)
+        if self.best_is_placed or first in self._unplaceable:
+            return  # It waits for another.
+        self._try(first, quick=not small)
         limit = self.route.cost_bytes // self.net.unit + 1
         while not (self.best_is_placed or self._again is None or self.clock.expired()):
             seed = next(self._seeds, None)
@@ -208,7 +206,7 @@ class OrderHunt:
             self._try(first, quick=False)
         if self.proven and not self.best_is_placed:
             self._place_every_order()
-        if not self.clock.cut:
+        if not (self.clock.cut or self.proven):
             self._unplaceable.add(first)
 
     def _place_every_order(self) -> None:
@@ -295,11 +293,7 @@ class OrderHunt:
 
     def _try(self, schedule: Order, *, quick: bool = True) -> Solution:
         """Replacement and addresses for a schedule: at once, or with what is left of the turn."""
-        clock = (
-            self.clock.work(QUICK_TRY, bounds=False)
-            if quick
-            else self.clock.share(1.0, bounds=False)
-        )
+        clock = self.clock.work(QUICK_TRY if quick else inf, bounds=False)
         try:
             solved = _solved(self.problem, schedule, clock, quick=quick)
         except BudgetTooSmall:  # What must be kept is proven to have no place in this order.
@@ -345,7 +339,7 @@ def _strategy(
         hunt.clock = clock
         method(hunt)
         found = None if hunt.best[1] is NOTHING else hunt.best
-        finished = False if last and not hunt.best_is_placed else None
+        finished = False if last and not hunt.proven else None
         return Outcome(found, bound=(hunt.bound_bytes,), finished=finished)
 
     def can_still_win(hunt: OrderHunt, best: Candidate) -> bool:
