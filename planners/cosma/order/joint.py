@@ -56,7 +56,7 @@ FIRST_WORK, QUICK_TRY = 1024, 512
 
 def solve_all_orders(problem: ScheduleProblem, clock: Clock) -> Candidate:
     """The best plan over all schedules, as time allows, by the strategies of `STRATEGIES`."""
-    best = _first(problem, clock.work(FIRST_WORK, bounds=False))
+    best = _first(problem, clock.work(QUICK_TRY, bounds=False))
     if best[1].cost_bytes == 0:
         return best
     hunt = OrderHunt(problem, best, clock)
@@ -75,7 +75,7 @@ def _first(problem: ScheduleProblem, clock: Clock) -> Candidate:
     None where that has no place either. Raises `BudgetTooSmall` where that is proven for any order.
     """
     try:
-        return _solved(problem, problem.schedule, clock, quick=False)
+        return _solved(problem, problem.schedule, clock, quick=True)
     except (BudgetTooSmall, NoPlanFound):
         if not problem.wished.keep:
             raise
