@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.constraints.test_wishes import chain
 
 import planners as sp
 from planners.core.best_first import NO_LIMIT
