@@ -22,7 +22,9 @@ class Form:
     where that is known for the plan at hand only. A `staged` form goes on after its claims are
     proven. `quick` ones take no worker's time: they run while workers start. `least`: in the least
     budget that the planner names, within the one given; `small` ones are asked so too, where memory
-    is what matters. `leads`: it most often has the best plan, and is asked before others.
+    is what matters. `leads`: it most often has the best plan, and has more time at first.
+    `steady`: with less than it needs for a first plan it has none, and it says early where it will
+    have none.
     """
 
     planner: str
@@ -33,6 +35,7 @@ class Form:
     least: bool = False
     small: bool = False
     leads: bool = False
+    steady: bool = False
 
     @property
     def goes_on(self) -> bool:
@@ -116,7 +119,7 @@ def forms(objective: str, weights: str) -> list[Form]:
 def joined(objective: str) -> Form:
     """Joined plans alone, and not fused groups alone: the others have forms of their own."""
     options = {"objective": objective, "others": False, "fallback": False}
-    return Form(JOINED, options, leads=True)
+    return Form(JOINED, options, leads=True, steady=True)
 
 
 def _aimed(planner: str, objective: str, variants: Iterable[Mapping[str, Any]]) -> Iterator[Form]:

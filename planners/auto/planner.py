@@ -16,7 +16,7 @@ from planners.auto.executors import BestPlan, Ended, Here, Lanes
 from planners.auto.forms import Form, forms
 from planners.auto.options import AutoOptions
 from planners.auto.runs import FormProblem, Task
-from planners.auto.scheduler import LEAST_S, Race
+from planners.auto.scheduler import Race
 from planners.auto.side_by_side import FormWorker, SideBySide, end, started
 from planners.auto.verdict import Apart, none_of, with_verdict
 from planners.core.bounds.floors import ProblemFloors
@@ -45,7 +45,7 @@ METHOD = (
     ),
     Decision(
         "who is asked next, and for how long",
-        "rounds of doubled time, for those that can still win",
+        "in rounds, each for those that can still win, with more time where something can be won",
         (ROOM + "scheduler",),
         "that no form could have more, where all ended by themselves",
     ),
@@ -62,18 +62,24 @@ METHOD = (
     ),
 )
 """What is decided, in this order."""
+LEAST_S = 0.5
+"""Where no more time is left the others are asked all the same, for so long."""
 WORTH_S = 3.0
 """With less time than this, processes are not worth their start."""
 POLL_S = 0.1
-"""Between two looks at what runs: as long as a stop may take to be seen."""
-GRACE_S, FIRST_GRACE_S = 0.5, 5.0
-"""How long those that are asked to end may take to write what they have; and the same where there
-is no plan yet."""
+GRACE_S, GRACE = 0.5, 0.05
+"""How long those that are asked to end may take: seconds, and a share of the limit, the less."""
+FIRST_GRACE_S = 5.0
+"""The same where there is no plan yet."""
 RESERVE = 1.3
 """What is left for the check of the best plan: times what its timing took."""
-LATE, HOG = 2.0, 0.25
-"""Times its limit: the next round does not wait for who takes longer. Who takes longer than that
-and this share of the whole time is given up, where others wait and all who run are late."""
+LATE = 1.5
+"""Times its limit: the next round does not wait for who takes longer."""
+OVER, HOG = 3.0, 0.25
+"""Times its own limit and a share of the whole one: who takes longer than both is given up, where
+others wait and all who run are such."""
+REST_S = 3.0
+"""Between two that are given up: another process takes its place meanwhile."""
 
 
 def plan(
@@ -177,9 +183,11 @@ class Referee:
 
     def __init__(self, race: Race, clock: Clock, limit_s: float) -> None:
         self.race, self.clock, self.limit_s = race, clock, limit_s
+        self._grace_s = min(GRACE_S, GRACE * limit_s)
         self._stages: dict[int, str] = {}
         self._begun: dict[int, float] = {}
         self._over_since: float | None = None
+        self._rest_s = 0.0
 
     @property
     def left_s(self) -> float:
@@ -232,19 +240,21 @@ class Referee:
         """When a task must be over; never while there is no plan."""
         if self.race.best is None:
             return None
-        return max(0.0, min(self.left_s + GRACE_S, self._most_s(task)))
+        return max(0.0, min(self.left_s + self._grace_s, self._most_s(task)))
 
     def _most_s(self, task: Task) -> float:
-        return max(LATE * task.limit_s, HOG * self.limit_s)
+        return max(OVER * task.limit_s, HOG * self.limit_s)
 
     def _hog(self, lanes: Lanes) -> int | None:
         """Who has had more than it may, where none but such run and others wait; one at a time."""
-        race = self.race
-        if race.best is None or lanes.free():
+        now, race = self.clock.elapsed_s, self.race
+        if race.best is None or now < self._rest_s or lanes.free():
             return None
         if set(self._late(_late_s)) != race.running.keys() or not race.others(self.left_s):
             return None
-        return max(self._late(self._most_s), default=None)
+        late = self._late(self._most_s)
+        self._rest_s = now + REST_S * bool(late)
+        return max(late, default=None)
 
     def _late(self, most_s: Callable[[Task], float]) -> list[int]:
         """Those that have run for longer than so many seconds."""
@@ -267,7 +277,7 @@ class Referee:
         now = self.clock.elapsed_s
         if self._over_since is None:
             self._over_since = now
-        grace_s = GRACE_S if self.race.best else FIRST_GRACE_S
+        grace_s = self._grace_s if self.race.best else FIRST_GRACE_S
         return now - self._over_since > grace_s
 
     def _report(self) -> None:

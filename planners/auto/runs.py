@@ -12,7 +12,7 @@ from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.objective import Objective
 from planners.core.plan import Plan
-from planners.core.progress import Clock, ProgressCallback, WithinClock, now
+from planners.core.progress import ProgressCallback, now
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 from planners.simulator.check import require_valid
@@ -36,10 +36,6 @@ def bound_of(aim: Objective, form: Form, plan: Plan) -> float:
 
 
 # --------------------------------------------------------------------------------------------------
-
-IN_TIME = 0.5
-"""What takes no more of its limit than this share, and was not cut short, has ended by itself: a
-planner from elsewhere may not say that it was."""
 
 Key: TypeAlias = tuple[float, int]
 """Better is less: by the objective, then by the form's number, so that it matters nothing which of
@@ -73,7 +69,7 @@ class FormOutcome:
     `bound` is what no plan of the form is better than, as far as is known. `took_s` are the seconds
     of all of it, `timed_s` those of checking and timing its program. `status` is that of the
     plan's claims; without a plan it is `infeasible` or `none`; `by_time`: with more there may be
-    one. It has `finished` where its clock cut nothing short, long before its limit.
+    one.
     """
 
     task: Task
@@ -87,7 +83,6 @@ class FormOutcome:
     by_time: bool = False
     took_s: float = 0.0
     timed_s: float = 0.0
-    finished: bool = False
 
     @property
     def key(self) -> Key:
@@ -109,22 +104,20 @@ def attempt(
     The plan comes with its outcome only where that is better than the best known. What goes wrong
     in a planner costs its form alone.
     """
-    began, clock = now(), Clock(task.limit_s, tell)
-    outcome, plan = _attempt(task, problem, clock, to_beat)
-    took_s = now() - began
+    began = now()
+    outcome, plan = _attempt(task, problem, tell, to_beat)
     if outcome.value is not None and (best := to_beat()) is not None and best <= outcome.key:
         plan = None
-    finished = not clock.cut and took_s <= IN_TIME * task.limit_s
-    return replace(outcome, took_s=took_s, finished=finished), plan
+    return replace(outcome, took_s=now() - began), plan
 
 
 def _attempt(
-    task: Task, problem: FormProblem, clock: Clock, to_beat: ToBeat
+    task: Task, problem: FormProblem, tell: ProgressCallback | None, to_beat: ToBeat
 ) -> tuple[FormOutcome, Plan | None]:
     aim = problem.aim
     none = FormOutcome(task, aim.floor)
     try:
-        made = with_engines(_planned(task, problem, clock))
+        made = with_engines(_made(task, problem, tell))
         outcome = replace(
             none,
             bound=bound_of(aim, task.form, made),
@@ -156,11 +149,11 @@ def _attempt(
         ), None
 
 
-def _planned(task: Task, problem: FormProblem, clock: Clock) -> Plan:
+def _made(task: Task, problem: FormProblem, tell: ProgressCallback | None) -> Plan:
     """The form's plan, in the budget or in the least that it names."""
     graph, machine, budget, _ = problem
     function = find_planner(task.form.planner).plan
-    settings, tell = {**task.form.options, "time_limit": task.limit_s}, WithinClock(clock, True)
+    settings = {**task.form.options, "time_limit": task.limit_s}
     if task.form.least:
         try:
             return function(graph, machine, 1, settings, tell)

@@ -1,29 +1,49 @@
-"""Which form is asked next, and for how long: in rounds of doubled time, if it can still win.
+"""Which form is asked next, and for how long: in rounds, each for those that can still win.
 
-Planners know seconds, those from elsewhere too: so a round gives seconds, and not work as that of
-one planner's strategies does (`planners.core.portfolio`). The first round has what a form needs for
-a first plan. Each round asks the most promising of those that were cut short and whose bound is
-better than the best found, as many as half of the time that is left is enough for; each round gives
-twice as much. Where that is enough for no more of them than there are processes, these have all of
-it. What has ended by itself, or is proven to win nothing, is not asked again: where that is so of
-all, the plan is the same whatever the times were.
+The first round asks those that lead, and the others with equal shares of a fifth of the time; or
+all with equal shares of it, where none leads. More time goes where something can be won: to
+forms that were cut short and whose bound is better than the best found. Each round gives them twice
+as much and goes on with the better half, until there is one for each process: those have all that
+is left. What has ended by itself, or is proven to win nothing, is not asked again.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planners.auto.forms import Form
 from planners.auto.runs import FormOutcome, Key, Task
 from planners.core.objective import Objective
-from planners.core.portfolio import FINISHED, HOPELESS, PROVEN, TIME_OVER
 
 LEAST_S = 0.5
 """A form with less time than this is not begun."""
-FIRST_S, OPERATOR_S = 1.0, 5e-3
-"""What most forms need for a first plan: a second, and so much for each operator."""
+EARLY = 0.2
+"""What takes no more than this share of its limit has ended by itself."""
+GROWTH = 2.0
+LAST_GROWTH = 1.25
+"""Times what a form had before: in the next round, and at least in the last."""
+LEAD_SHARE, MOST_LEAD, OTHERS_SHARE = 0.1, 0.3, 0.2
+"""Of the time: what a form that leads has at first, and at most where that would be little for the
+network; and what all the others have at first."""
+MOST_STEADY = 0.7
+"""Of the time: what a form at most has at first that has no plan where that would be little."""
+LEAD_S, OPERATOR_S = 1.0, 5e-3
+"""What is little: a second, and so much for each operator."""
+ALONE_SHARE = 0.8
+"""What is left goes so far to a form that leads once the others that did have ended; all of it
+where the rest would be little for the network."""
+NEAR = 0.002
+"""A form whose plan is so near to its bound, as a share, is not asked for the rest."""
+GOES_ON_S = 0.3
+"""What is worth it for a form that goes on from where it was."""
+OPEN, MUCH_OPEN, SHORT = 0.05, 0.2, 1.5
+"""Where the best so far can be better by no more than such a share, in a process alone, its form
+goes on before another that leads is begun; the larger share, where less is left than so many times
+what would be little for the network: half of a search each is then worth less."""
+LAST = 2.5
+"""With less than so many times what is little the last form that leads is asked once, for all."""
 NO_TIME = "no time was left"
 
 
@@ -59,8 +79,8 @@ class Runner:
 
     @property
     def worth_s(self) -> float:
-        """With no more it is not asked again, unless its search goes on from where it was."""
-        return LEAST_S if self.form.goes_on else max(LEAST_S, self.limit_s)
+        """With less it is not asked again, unless its search goes on from where it was."""
+        return GOES_ON_S if self.form.goes_on else max(LEAST_S, LAST_GROWTH * self.limit_s)
 
     @property
     def wants_time(self) -> bool:
@@ -71,13 +91,12 @@ class Runner:
     def promise(self) -> float:
         """Half-way from its value, where it has one, to its bound: less is asked first.
 
-        One that leads and was not asked, or had no plan for want of time, may have any.
+        One that leads and had no plan for want of time may have any.
         """
         best = self.best
-        if best is not None and best.value is not None:
-            return (best.value + min(self.bound, best.value)) / 2
-        untried = self.form.leads and not self.outcomes
-        return self.bound if untried or self.wants_time else float("inf")
+        if best is None or best.value is None:
+            return self.bound if self.wants_time else float("inf")
+        return (best.value + min(self.bound, best.value)) / 2
 
 
 class Race:
@@ -90,11 +109,27 @@ class Race:
         self.runners = [Runner(form, bound=aim.floor) for form in forms]
         self.best: FormOutcome | None = None
         self.running: dict[int, Task] = {}
-        self._first_s = FIRST_S + OPERATOR_S * len(aim.floors.graph.operators)
-        leading = sum(form.leads for form in forms) or len(forms)
-        # All that lead are asked in half of the time, however little it is.
-        self._first_s = min(self._first_s, limit_s * lanes / 2 / max(1, leading))
-        self._queue = deque[tuple[int, float]]()
+        self._worth_s = LEAD_S + OPERATOR_S * len(aim.floors.graph.operators)
+        self._queue = deque(self._first_round(limit_s))
+        self._rivals: list[int] | None = None
+
+    def _first_round(self, limit_s: float) -> Iterator[tuple[int, float]]:
+        """Forms by number, and their limits: those that lead, and others as time allows."""
+        leading = [number for number, runner in enumerate(self.runners) if runner.form.leads]
+        others = [number for number, runner in enumerate(self.runners) if not runner.form.leads]
+        if not leading:
+            share_s = max(LEAST_S, limit_s / max(1, len(others)))
+            yield from ((number, share_s) for number in others)
+            return
+        worth_s = self._worth_s
+        lead_s = min(MOST_LEAD * limit_s, max(LEAD_SHARE * limit_s, worth_s))
+        rest_s = OTHERS_SHARE * limit_s * self.lanes
+        some = others[: int(rest_s / worth_s)]
+        for number in sorted([*leading, *some]):
+            share_s = rest_s / len(some) if number in some else lead_s
+            if self.runners[number].form.steady:
+                share_s = max(share_s, min(MOST_STEADY * limit_s, worth_s))
+            yield number, max(LEAST_S, share_s)
 
     def to_beat(self) -> Key | None:
         """The key of the best so far."""
@@ -134,12 +169,47 @@ class Race:
             runner = self.runners[number]
             if runner.ended or self._lost(runner):
                 continue
+            if self._better_goes_on(runner, left_s):
+                self._queue.appendleft(chosen)
+                assert self.best is not None
+                number, limit_s = self.best.task.number, left_s
+                runner = self.runners[number]
+            if self._leads_alone(number):
+                others_s = (1 - ALONE_SHARE) * left_s
+                limit_s = max(limit_s, left_s - others_s if others_s > self._worth_s else left_s)
+            elif self._leads_last(number) and left_s < LAST * self._worth_s:
+                limit_s = left_s
             limit_s = min(limit_s, left_s) - runner.beyond_s
-            if limit_s < LEAST_S and self.best is not None:
+            least_s = min(LEAST_S, runner.worth_s)
+            if limit_s < least_s and self.best is not None:
                 continue
-            self.running[number] = Task(number, runner.form, max(LEAST_S, limit_s))
+            self.running[number] = Task(number, runner.form, max(least_s, limit_s))
             return self.running[number]
         return None
+
+    def _leads_alone(self, number: int) -> bool:
+        """Whether a form leads and all others that did have ended."""
+        runners = self.runners
+        others = [r for k, r in enumerate(runners) if k != number and r.form.leads]
+        return runners[number].form.leads and all(r.ended for r in others)
+
+    def _leads_last(self, number: int) -> bool:
+        """Whether a form leads, and all others that do have been asked or have ended."""
+        runners = self.runners
+        others = [r for k, r in enumerate(runners) if k != number and r.form.leads]
+        return runners[number].form.leads and all(r.outcomes for r in others) and self.lanes == 1
+
+    def _better_goes_on(self, other: Runner, left_s: float) -> bool:
+        """Whether the form of the best so far has what is left before another that leads."""
+        best = self.best
+        if best is None or best.value is None or self.lanes > 1 or not other.form.leads:
+            return False
+        runner = self.runners[best.task.number]
+        asked = bool(other.outcomes) or not runner.form.goes_on or bool(runner.ended)
+        if asked or runner.limit_s >= left_s - runner.beyond_s:
+            return False
+        share = MUCH_OPEN if left_s < SHORT * self._worth_s else OPEN
+        return best.value * (1 - share) <= self.aim.floor
 
     def _quick(self, number: int) -> bool:
         return self.runners[number].form.quick
@@ -159,10 +229,20 @@ class Race:
             runner.ended = "" if runner.wants_time else outcome.reason
         elif outcome.status == "optimal" and not runner.form.staged:
             runner.ended = "its own aim is proven"
-        elif outcome.finished:
-            runner.ended = FINISHED
+        elif outcome.took_s <= EARLY * outcome.task.limit_s or self._as_before(runner):
+            runner.ended = "it ended by itself"
+        elif outcome.value is not None and outcome.value <= (1 + NEAR) * runner.bound:
+            runner.ended = f"it is within {NEAR:.1%} of what it can reach"
         if outcome.value is not None and (self.best is None or outcome.key < self.best.key):
             self.best = outcome
+
+    def _as_before(self, runner: Runner) -> bool:
+        """Whether a form with more time than before found the same, in less than half of it."""
+        *before, last = runner.outcomes
+        return last.took_s <= last.task.limit_s / 2 and any(
+            last.task.limit_s > one.task.limit_s and last.value == one.value is not None
+            for one in before
+        )
 
     def given_up(self, task: Task, reason: str, took_s: float) -> None:
         """A task was ended from outside before it gave anything; a later round may ask it again."""
@@ -195,10 +275,10 @@ class Race:
         if runner.ended:
             return runner.ended
         if self.proven:
-            return PROVEN
+            return "no plan of the problem is better than the best found"
         if self._lost(runner):
-            return HOPELESS
-        return TIME_OVER if runner.outcomes else NO_TIME
+            return "it cannot be better than the best found"
+        return "the time was over" if runner.outcomes else NO_TIME
 
     def _lost(self, runner: Runner) -> bool:
         best = self.best
@@ -212,7 +292,7 @@ class Race:
             if number not in self.running
             and not runner.ended
             and not self._lost(runner)
-            and runner.worth_s < left_s - runner.beyond_s
+            and runner.worth_s <= left_s - runner.beyond_s
         ]
         return sorted(still, key=lambda number: (self.runners[number].promise, number))
 
@@ -221,16 +301,15 @@ class Race:
         still = self._still(left_s)
         if not still:
             return False
+        rivals = [number for number in still if self._rivals is None or number in self._rivals]
+        limit_s = max(LEAST_S, GROWTH * max(self.runners[number].limit_s for number in still))
         lanes = max(1, self.lanes - len(self.running))
-        first = not any(runner.outcomes for runner in self.runners)
-        before_s = max(self.runners[number].limit_s for number in still)
-        limit_s = max(LEAST_S, self._first_s if first else 2 * before_s)
         affordable = int(left_s * lanes / 2 / limit_s)
-        if len(still) <= lanes or (affordable <= lanes and not first):
+        if min(affordable, len(rivals)) <= lanes:
+            self._rivals = []
             self._queue.extend((number, left_s) for number in still[:lanes])
             return True
-        asked = still[: max(lanes, affordable)]
-        # Those that are quick take no worker's time, and run while workers start.
-        quick = [number for number in still if first and self._quick(number)]
-        self._queue.extend((number, limit_s) for number in dict.fromkeys((*asked, *quick)))
+        chosen = rivals[:affordable]
+        self._rivals = chosen[: (len(chosen) + 1) // 2]
+        self._queue.extend((number, limit_s) for number in chosen)
         return True

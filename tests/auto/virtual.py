@@ -81,7 +81,6 @@ class VirtualLanes:
             "feasible",
             offchip_bytes=1,
             took_s=took_s,
-            finished=curve.needs_s <= task.limit_s,
         )
         self._running.append((now + took_s, Ended(task, outcome)))
 
