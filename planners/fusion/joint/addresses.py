@@ -24,7 +24,7 @@ from planners.fusion.tile.ways import GroupPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class RouteStep:
     """A group of a route and the tensors around it as masks: what comes, stays and goes."""
 
     leg: Leg
@@ -35,7 +35,7 @@ class Turn:
     over: int
 
 
-def turns(costs: HeldCosts, legs: Sequence[Leg]) -> list[Turn]:
+def turns(costs: HeldCosts, legs: Sequence[Leg]) -> list[RouteStep]:
     """What a route does with tensors, group by group."""
     done = resident = clean = 0
     steps = []
@@ -48,7 +48,7 @@ def turns(costs: HeldCosts, legs: Sequence[Leg]) -> list[Turn]:
         clean |= reads & ~resident | costs.tensors.host
         resident = there & costs.tensors.live(done)
         clean &= resident
-        steps.append(Turn(leg, stored, dropped, loaded, there, there & ~resident))
+        steps.append(RouteStep(leg, stored, dropped, loaded, there, there & ~resident))
     return steps
 
 
@@ -84,7 +84,7 @@ def lay_out_jointly(
     return tuple(placed)
 
 
-def _least(model: GroupModel, costs: HeldCosts, turn: Turn, budget_bytes: int) -> GroupPlan:
+def _least(model: GroupModel, costs: HeldCosts, turn: RouteStep, budget_bytes: int) -> GroupPlan:
     """The way of least buffer of those that move least in the room that there is."""
     room = budget_bytes - costs.tensors.bytes(turn.there)
     way = model.best(turn.leg.group, room, frozenset(costs.tensors.named(turn.leg.held)))
@@ -92,7 +92,7 @@ def _least(model: GroupModel, costs: HeldCosts, turn: Turn, budget_bytes: int) -
     return way
 
 
-def _stays(steps: Sequence[Turn]) -> Iterator[tuple[int, int, int]]:
+def _stays(steps: Sequence[RouteStep]) -> Iterator[tuple[int, int, int]]:
     """Each tensor's stays on chip: the first group with it there, and the first without."""
     since: dict[int, int] = {}
     for n, turn in enumerate(steps):
@@ -113,7 +113,7 @@ def _hole(around: list[tuple[int, int]], at: int, budget_bytes: int) -> tuple[in
 def _laid(
     model: GroupModel,
     costs: HeldCosts,
-    step: tuple[int, Turn, dict[int, int]],
+    step: tuple[int, RouteStep, dict[int, int]],
     hole: tuple[int, int],
     double_buffer: bool,
 ) -> LaidGroup:
