@@ -152,11 +152,6 @@ def pieces_of(items: Iterable[Item]) -> int:
     return count
 
 
-def written_of(items: Iterable[Item]) -> int:
-    """How many instructions are written for items, those of a loop once."""
-    return sum(written_of(i.body) if isinstance(i, Repeat) else 1 for i in items)
-
-
 def first_step(item: Item) -> int:
     """The timestep of an instruction, or of the first of a loop."""
     return first_step(item.body[0]) if isinstance(item, Repeat) else item.step
