@@ -133,7 +133,7 @@ def enumerated(
             for program in streamed(builder.graph, machine, base.program, budget, found, size):
                 made = JoinedProgram(program, found, size, blocks)
                 value = judge.beforehand(made)
-                value = judge.of(made).value if value is None else value
+                value = judge.evaluate(made).value if value is None else value
                 best = value if best is None or aim.better(value, best) else best
             if best is not None and not aim.better(aim.floor, best):
                 return best  # No plan of the problem is better.

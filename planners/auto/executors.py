@@ -103,8 +103,8 @@ class Here:
             took_s = time.perf_counter() - began
             return Ended(task, reason=given_up(took_s), took_s=took_s)
         if plan is not None:
-            made = plan
-            self.best.offer(outcome.key, lambda: made)
+            won = plan
+            self.best.offer(outcome.key, lambda: won)
         return Ended(task, outcome)
 
     def wait(self, seconds: float) -> list[Ended]:

@@ -107,8 +107,8 @@ def forms(objective: str, weights: str) -> list[Form]:
         ours = [*aimed, WHOLE_ROWS, *FIRST[1:], *STREAMS, *POOLS]
     else:
         ours = [*FIRST, WHOLE_ROWS, *aimed, *ORDERS, *STREAMS, *GROUPS, *POOLS]
-    known = {form.planner for form in ours} | {AUTO, JOINED}
-    theirs = [Form(name, leads=True) for name in planners() if name not in known]
+    named = {form.planner for form in ours} | {AUTO, JOINED}
+    theirs = [Form(name, leads=True) for name in planners() if name not in named]
     every = [form for form in (*ours, *theirs) if _possible(form)]
     if objective == "memory":
         small = [form for form in every if form.small or form in theirs]

@@ -164,10 +164,10 @@ def _best(
         referee.run(lanes)
     finally:
         lanes.close()
-    made = best.get()
-    if made is None:
+    winner = best.get()
+    if winner is None:
         raise none_of(race, apart, budget_bytes, clock.stopped)
-    return with_verdict(made, race, apart, clock.stopped)
+    return with_verdict(winner, race, apart, clock.stopped)
 
 
 def _of_the_problem(every: Sequence[Form], weights: str) -> tuple[list[Form], list[Apart]]:
@@ -287,12 +287,12 @@ class Referee:
             for n in sorted(race.running)
         )
         over = sum(bool(runner.outcomes) for runner in race.runners)
-        told = f"{running or 'choosing'} ({over} of {len(race.runners)} asked"
+        stage = f"{running or 'choosing'} ({over} of {len(race.runners)} asked"
         if best is None or best.value is None:
-            self.clock.report(f"{told})")
+            self.clock.report(f"{stage})")
             return
         label = best.task.form.label
-        self.clock.report(f"{told}, best {format_quantity(best.value, race.aim.unit)} by {label})")
+        self.clock.report(f"{stage}, best {format_quantity(best.value, race.aim.unit)} by {label})")
 
 
 def _late_s(task: Task) -> float:

@@ -117,27 +117,27 @@ def _attempt(
     aim = problem.aim
     none = FormOutcome(task, aim.floor)
     try:
-        made = with_engines(_made(task, problem, tell))
+        plan = with_engines(_planned(task, problem, tell))
         outcome = replace(
             none,
-            bound=bound_of(aim, task.form, made),
-            status=made.claims.status,
-            offchip_bytes=made.claims.offchip_bytes,
-            extent_bytes=made.claims.extent_bytes,
+            bound=bound_of(aim, task.form, plan),
+            status=plan.claims.status,
+            offchip_bytes=plan.claims.offchip_bytes,
+            extent_bytes=plan.claims.extent_bytes,
         )
-        floor, best = aim.of_traffic(made.claims.offchip_bytes), to_beat()
+        floor, best = aim.of_traffic(plan.claims.offchip_bytes), to_beat()
         if best is not None and floor > best[0]:
             at_least = format_quantity(floor, aim.unit)
             return replace(
                 outcome, reason=f"at least {at_least}, for the bytes that it moves"
             ), None
         began = now()
-        trace = simulate(made) if aim.simulated else None
-        value = aim.value(made, trace)
+        trace = simulate(plan) if aim.simulated else None
+        value = aim.value(plan, trace)
         if trace is None and (best is None or value < best[0]):
-            require_valid(made)
+            require_valid(plan)
         timed_s = now() - began
-        return replace(outcome, value=value, timed_s=timed_s), made
+        return replace(outcome, value=value, timed_s=timed_s), plan
     except BudgetTooSmall as error:
         return replace(none, status="infeasible", reason=str(error), short=error), None
     except SpillwayError as error:
@@ -149,7 +149,7 @@ def _attempt(
         ), None
 
 
-def _made(task: Task, problem: FormProblem, tell: ProgressCallback | None) -> Plan:
+def _planned(task: Task, problem: FormProblem, tell: ProgressCallback | None) -> Plan:
     """The form's plan, in the budget or in the least that it names."""
     graph, machine, budget, _ = problem
     function = find_planner(task.form.planner).plan

@@ -26,7 +26,7 @@ def with_verdict(plan: Plan, race: Race, apart: Sequence[Apart], stopped: bool) 
     """The best plan with the reasons why it is: notes, a row for each form, and what is proven."""
     aim, best = race.aim, race.best
     assert best is not None
-    found = BestOfForms(
+    verdict = BestOfForms(
         objective=aim.name,
         value=best.key[0],
         floor=aim.floor,
@@ -37,17 +37,17 @@ def with_verdict(plan: Plan, race: Race, apart: Sequence[Apart], stopped: bool) 
     rows = [_row_apart(one, aim.name) for one in apart]
     rows += [_row(runner, race) for runner in race.runners]
     labels = [one.form.label for one in apart] + [one.form.label for one in race.runners]
-    notes = (*plan.notes, *_notes(plan, race, rows, labels, found))
-    details = replace(plan.details, tried=tuple(rows), best=found)
-    return replace(_weighed(plan, found), notes=notes, details=details)
+    notes = (*plan.notes, *_notes(plan, race, rows, labels, verdict))
+    details = replace(plan.details, tried=tuple(rows), best=verdict)
+    return replace(_weighed(plan, verdict), notes=notes, details=details)
 
 
-def _weighed(plan: Plan, found: BestOfForms) -> Plan:
+def _weighed(plan: Plan, verdict: BestOfForms) -> Plan:
     """Its claims without a word on what was not asked: they prove the planner's own aim only."""
     claims = plan.claims
-    if claims.status == "optimal" and not found.proven:
+    if claims.status == "optimal" and not verdict.proven:
         claims = replace(claims, status="feasible")
-    elif found.proven and claims.bound_bytes == claims.objective_bytes:
+    elif verdict.proven and claims.bound_bytes == claims.objective_bytes:
         claims = replace(claims, status="optimal")
     return replace(plan, claims=claims)
 
@@ -79,16 +79,24 @@ def _row_apart(one: Apart, objective: str) -> TriedPlanner:
 
 
 def _notes(
-    plan: Plan, race: Race, rows: Sequence[TriedPlanner], labels: Sequence[str], found: BestOfForms
+    plan: Plan,
+    race: Race,
+    rows: Sequence[TriedPlanner],
+    labels: Sequence[str],
+    verdict: BestOfForms,
 ) -> list[str]:
     """What the best won by, of what the proof is, and a line for each of the others, best first."""
     aim, best = race.aim, race.best
     assert best is not None
     won = (
         f"{AUTO}: {best.task.form.label} has the least {aim.name}, "
-        f"{format_quantity(found.value, aim.unit)}, of {len(rows)} ways to plan"
+        f"{format_quantity(verdict.value, aim.unit)}, of {len(rows)} ways to plan"
     )
-    lines = [won, f"{AUTO}: {_proof(plan, race, found)}", f"{AUTO}: {_clock(found)}"]
+    lines = [
+        won,
+        f"{AUTO}: {_proof(plan, race, verdict)}",
+        f"{AUTO}: {_clock(verdict)}",
+    ]
     both = [(row, label) for row, label in zip(rows, labels, strict=True)]
     others = [(row.value, label) for row, label in both if row.value is not None]
     others.remove((best.key[0], best.task.form.label))
@@ -97,20 +105,22 @@ def _notes(
     return lines + [f"{AUTO}: {label}: {row.reason}" for row, label in both if row.value is None]
 
 
-def _proof(plan: Plan, race: Race, found: BestOfForms) -> str:
+def _proof(plan: Plan, race: Race, verdict: BestOfForms) -> str:
     """Of what the proof is: the problem, or the planner's own aim."""
-    if found.proven:
-        return found.words
+    if verdict.proven:
+        return verdict.words
     claims, unit = plan.claims, race.aim.unit
-    floor = format_quantity(found.floor, unit) if found.floor else ""
-    known = f"{found.words}; no plan of the problem has less than {floor}" if floor else found.words
+    floor = format_quantity(verdict.floor, unit) if verdict.floor else ""
+    words = (
+        f"{verdict.words}; no plan of the problem has less than {floor}" if floor else verdict.words
+    )
     if claims.bound_bytes == claims.objective_bytes:
-        return f"{known}; what {plan.planner} proves is of its own aim"
-    return f"{known}; {plan.planner}'s own aim is not proven"
+        return f"{words}; what {plan.planner} proves is of its own aim"
+    return f"{words}; {plan.planner}'s own aim is not proven"
 
 
-def _clock(found: BestOfForms) -> str:
-    if found.by_clock:
+def _clock(verdict: BestOfForms) -> str:
+    if verdict.by_clock:
         return "the time decided: some of these might have found better with more"
     return "no clock decided: more time would change nothing"
 
@@ -130,9 +140,9 @@ def none_of(race: Race, apart: Sequence[Apart], budget_bytes: int, stopped: bool
     if not short:
         reasons = [(one.form.label, one.reason) for one in apart]
         reasons += [(outcome.task.form.label, outcome.reason) for outcome in outcomes]
-        told = "; ".join(f"{label}: {reason}" for label, reason in reasons)
-        return NoPlanFound(f"none found: no planner has a plan: {told}", have_bytes=budget_bytes)
-    need, label, error = min(short, key=lambda found: found[:2])
+        text = "; ".join(f"{label}: {reason}" for label, reason in reasons)
+        return NoPlanFound(f"none found: no planner has a plan: {text}", have_bytes=budget_bytes)
+    need, label, error = min(short, key=lambda pair: pair[:2])
     remedy = f"that is the least of all planners, {label}'s"
     unsure = [r.form.label for r in race.runners if not any(map(_sure, r.outcomes))]
     if unsure:

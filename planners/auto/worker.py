@@ -122,8 +122,8 @@ class WorkerDesk:
                 try:
                     packed = pack(plan, problem)
                 except Exception as error:  # what a planner from elsewhere puts into its plans
-                    told = f"its plan cannot leave its process: {type(error).__name__}: {error}"
-                    outcome = replace(outcome, value=None, offchip_bytes=None, reason=told)
+                    text = f"its plan cannot leave its process: {type(error).__name__}: {error}"
+                    outcome = replace(outcome, value=None, offchip_bytes=None, reason=text)
             self._say(Answered(outcome, packed))
 
     def _take(self, data: bytes) -> None:

@@ -165,34 +165,34 @@ class JoinedBuilder:
         by_bytes = self.objective == "traffic"
         return tuple(best_segments(blocks, list(blocks.ways()), by_bytes=by_bytes))
 
-    def all_fused(self, found: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def all_fused(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """All of the network as fused groups in the place of segments."""
-        blocks, unfit = sum(s.blocks for s in found), sum(s.unfit for s in found)
+        blocks, unfit = sum(s.blocks for s in segments), sum(s.unfit for s in segments)
         return (Segment(*self.whole, blocks=blocks, unfit=unfit),)
 
-    def is_mostly_fused(self, found: tuple[Segment, ...]) -> bool:
+    def is_mostly_fused(self, segments: tuple[Segment, ...]) -> bool:
         """Whether fused groups do more than half of the work, or bytes count: what crosses between
         segments may then cost more than the pool saves."""
-        fused = [p for each in found if each.fused for p in range(each.first, each.stop)]
+        fused = [p for each in segments if each.fused for p in range(each.first, each.stop)]
         every = range(len(self.graph.operators))
         return self.objective != "latency" or 2 * _share_of_work(self.graph, fused, every) > 1
 
     # ---- programs --------------------------------------------------------------------------------
 
     def unstreamed(
-        self, blocks: RoomyBlocks, found: tuple[Segment, ...], clock: Clock
+        self, blocks: RoomyBlocks, segments: tuple[Segment, ...], clock: Clock
     ) -> UnstreamedProgram | None:
         """The program of segments before its parameters are streamed; None where a part of it has
         none, where it is too long, or where there is no time to write it."""
-        if not self._find_parts(blocks, found, clock) or not self._may_write(blocks, found):
+        if not self._find_parts(blocks, segments, clock) or not self._may_write(blocks, segments):
             return None
-        program = self._concatenated(blocks, found)
-        if is_longer(program, MOST_WRITTEN) or not self.may_judge(program, found):
+        program = self._concatenated(blocks, segments)
+        if is_longer(program, MOST_WRITTEN) or not self.may_judge(program, segments):
             return None
         stream = None
-        if not self.in_place and not all(segment.fused for segment in found):
+        if not self.in_place and not all(segment.fused for segment in segments):
             stream = ParameterStream(self.graph, self.machine, program, self.budget_bytes)
-        return UnstreamedProgram(program, found, blocks, self._key(blocks, found), stream)
+        return UnstreamedProgram(program, segments, blocks, self._key(blocks, segments), stream)
 
     def sizes(self, base: UnstreamedProgram, slice_bytes: int) -> list[int]:
         """The sizes of slices that are tried: the given one, and half of it."""
@@ -224,10 +224,10 @@ class JoinedBuilder:
         """The operator whose parameters found no room, where one did not."""
         return self.tried.get(self._stream_key(base, slice_bytes), "")
 
-    def may_judge(self, program: Program, found: tuple[Segment, ...] = ()) -> bool:
+    def may_judge(self, program: Program, segments: tuple[Segment, ...] = ()) -> bool:
         """Whether there is time to judge a program of segments; for a first one of fused groups
         alone always."""
-        if len(found) == 1 and found[0].fused and not self.has_program:
+        if len(segments) == 1 and segments[0].fused and not self.has_program:
             return True
         return self._allows(max(writing_s(program), self.last_s))
 
@@ -235,10 +235,10 @@ class JoinedBuilder:
         """Take note of how long the last program took: the next may take as long."""
         self.last_s = now() - self.begun_s
 
-    def _may_write(self, blocks: RoomyBlocks, found: tuple[Segment, ...]) -> bool:
+    def _may_write(self, blocks: RoomyBlocks, segments: tuple[Segment, ...]) -> bool:
         """The same of segments whose parts are found and not all written."""
         instructions = 0.0
-        for segment in found:
+        for segment in segments:
             if segment.ways:
                 part = part_of(self.graph, segment.first, segment.stop)
                 instructions += effort(part, blocks.layout(segment.ways))
@@ -252,10 +252,10 @@ class JoinedBuilder:
     def _stream_key(self, base: UnstreamedProgram, slice_bytes: int) -> tuple[object, ...]:
         return base.key, slice_bytes if base.stream is not None else 0
 
-    def _key(self, blocks: RoomyBlocks, found: tuple[Segment, ...]) -> tuple[object, ...]:
+    def _key(self, blocks: RoomyBlocks, segments: tuple[Segment, ...]) -> tuple[object, ...]:
         """What a program follows from: its segments, and the work that their parts had."""
         return tuple(
-            (each.first, each.stop, each.layout_key, self._work(blocks, each)) for each in found
+            (each.first, each.stop, each.layout_key, self._work(blocks, each)) for each in segments
         )
 
     def _work(self, blocks: RoomyBlocks, segment: Segment) -> float:
@@ -265,20 +265,20 @@ class JoinedBuilder:
             return self.spilled.work(blocks, segment.first, segment.stop, segment.spilled)
         return self.fused.work(segment.first, segment.stop)
 
-    def _find_parts(self, blocks: RoomyBlocks, found: tuple[Segment, ...], clock: Clock) -> bool:
+    def _find_parts(self, blocks: RoomyBlocks, segments: tuple[Segment, ...], clock: Clock) -> bool:
         """Find what runs as fused groups or with spills; False where one of them has no plan."""
-        for segment in found:
+        for segment in segments:
             if segment.spilled and self.spills.part(blocks, segment, clock) is None:
                 return False
-        unsearched = self.fused.unsearched(found, clock)
+        unsearched = self.fused.unsearched(segments, clock)
         operators = sum(segment.stop - segment.first for segment in unsearched)
         if self.has_program and not self.clock.allows(OPERATOR_S * operators):
             return False
-        for segment in found:
+        for segment in segments:
             if segment.fused:
                 rest = {p for each in unsearched for p in range(each.first, each.stop)}
-                own = range(segment.first, segment.stop)
-                share = _share_of_work(self.graph, own, rest | {*own})
+                positions = range(segment.first, segment.stop)
+                share = _share_of_work(self.graph, positions, rest | {*positions})
                 part = clock.share(share).part(PART_SHARE * share * self.clock.left_s)
                 if segment in unsearched:
                     unsearched.remove(segment)
@@ -286,10 +286,10 @@ class JoinedBuilder:
                     return False
         return True
 
-    def _concatenated(self, blocks: RoomyBlocks, found: tuple[Segment, ...]) -> Program:
+    def _concatenated(self, blocks: RoomyBlocks, segments: tuple[Segment, ...]) -> Program:
         """The program of segments whose parts are found, the pool's parameters in place."""
-        programs = [self._part_program(blocks, segment) for segment in found]
-        if len(found) == 1 and found[0].fused:
+        programs = [self._part_program(blocks, segment) for segment in segments]
+        if len(segments) == 1 and segments[0].fused:
             return programs[0]
         return consecutive(programs, self.machine, self.budget_bytes)
 

@@ -71,7 +71,7 @@ class Judged:
     plan: Plan
     timed: Trace | None
     value: float
-    made: JoinedProgram
+    joined_program: JoinedProgram
     lost: tuple[Wish, ...] = ()
 
     @property
@@ -108,39 +108,39 @@ class Judge:
         """Whether no plan of the problem is better."""
         return not best.lost and not self.aim.better(self.aim.floor, best.value)
 
-    def beforehand(self, made: JoinedProgram) -> float | None:
+    def beforehand(self, program: JoinedProgram) -> float | None:
         """What a program is worth where that is soon found without its replay; None where it is
         not, or wishes count too."""
         if self.builder.wishes:
             return None
         if self.chosen.objective == "traffic":
-            return account(self.aim.floors.graph, made.program).traffic_bytes
-        if self.chosen.objective == "latency" and _size(made.program) <= SHORT:
+            return account(self.aim.floors.graph, program.program).traffic_bytes
+        if self.chosen.objective == "latency" and _size(program.program) <= SHORT:
             graph = self.aim.floors.graph
-            intervals = schedule(made.program, self.builder.machine, graph)
+            intervals = schedule(program.program, self.builder.machine, graph)
             return max((each.stop_s for each in intervals), default=0.0)
         return None
 
-    def of(self, made: JoinedProgram) -> Judged:
+    def evaluate(self, program: JoinedProgram) -> Judged:
         """A plan of a program, replayed and timed."""
         builder, aim = self.builder, self.aim
         graph, clock = aim.floors.graph, builder.clock  # In the model's order.
-        figures(graph, made.program, machine=builder.machine)  # For all below.
-        moved = account(graph, made.program)
+        figures(graph, program.program, machine=builder.machine)  # For all below.
+        moved = account(graph, program.program)
         floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
         proven = self.chosen.objective == "traffic"
         claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(inf), proven)
-        told = tuple(_told(graph, builder, segment) for segment in made.segments)
+        segments = tuple(_told(graph, builder, segment) for segment in program.segments)
         plan = Plan(
             planner=JOINED,
             graph=graph,
             machine=builder.machine,
             budget_bytes=builder.budget_bytes,
-            program=made.program,
+            program=program.program,
             claims=claims,
             options=self.chosen.values(),
-            notes=_notes(graph, made, told),
-            details=Details(stretches=told),
+            notes=_notes(graph, program, segments),
+            details=Details(stretches=segments),
         )
         trace = simulate(plan) if aim.simulated else None
         if trace is not None and self.chosen.objective == "latency":
@@ -149,7 +149,7 @@ class Judge:
             if not claim.gap:
                 plan = replace(plan, claims=replace(claims, status="optimal"))
         lost = broken(plan, builder.wishes)
-        return Judged(plan, trace, aim.value(plan, trace), made, tuple(lost))
+        return Judged(plan, trace, aim.value(plan, trace), program, tuple(lost))
 
 
 def _told(graph: Graph, builder: JoinedBuilder, segment: Segment) -> JoinedStretch:
@@ -158,11 +158,11 @@ def _told(graph: Graph, builder: JoinedBuilder, segment: Segment) -> JoinedStret
     first, last = ops[segment.first].name, ops[segment.stop - 1].name
     if segment.ways:
         why = "a way in the pool was found within the budget: its maps stay on chip"
-        own = slice(segment.first, segment.stop)
-        if ops[own] != builder.graph.operators[own]:
+        positions = slice(segment.first, segment.stop)
+        if ops[positions] != builder.graph.operators[positions]:
             why += "; operators run in an order that needs less at once than the model's"
         return JoinedStretch(first, last, POOL, why)
-    how = SPILLED if segment.spilled else FUSED
+    method = SPILLED if segment.spilled else FUSED
     blocks = f"{segment.blocks} block{'s' if segment.blocks != 1 else ''}"
     if segment.unfit == segment.blocks:
         why = f"no way in the pool was found within the budget ({blocks})"
@@ -174,13 +174,13 @@ def _told(graph: Graph, builder: JoinedBuilder, segment: Segment) -> JoinedStret
     else:
         why = f"better than what was tried in the pool ({blocks})"
     if segment.spilled:
-        return JoinedStretch(first, last, how, why)
+        return JoinedStretch(first, last, method, why)
     part = builder.fused.part(segment.first, segment.stop)
     if part and part.again:
         why += f"; {_few(part.again)} run again, which moves less than to spill what they make"
     if part and part.boxed:
         why += f"; {_few(part.boxed)} run alone, box by box: no group of theirs fits"
-    return JoinedStretch(first, last, how, why)
+    return JoinedStretch(first, last, method, why)
 
 
 def _size(program: Program) -> int:
@@ -190,21 +190,23 @@ def _size(program: Program) -> int:
 
 def _few(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
-    told = ", ".join(names[:LISTED])
-    return f"{told} and {len(names) - LISTED} more" if len(names) > LISTED else told
+    text = ", ".join(names[:LISTED])
+    return f"{text} and {len(names) - LISTED} more" if len(names) > LISTED else text
 
 
-def _notes(graph: Graph, made: JoinedProgram, told: Sequence[JoinedStretch]) -> tuple[str, ...]:
+def _notes(graph: Graph, program: JoinedProgram, parts: Sequence[JoinedStretch]) -> tuple[str, ...]:
     """What runs how."""
     runs = (
         f"{s.how}: {s.first} to {s.last}" if s.first != s.last else f"{s.how}: {s.first}"
-        for s in told
+        for s in parts
     )
-    streamed = f"the pool's parameters stream in slices of {format_bytes(made.slice_bytes)} at most"
-    pooled = any(s.how != FUSED for s in told)
+    streamed = (
+        f"the pool's parameters stream in slices of {format_bytes(program.slice_bytes)} at most"
+    )
+    pooled = any(s.how != FUSED for s in parts)
     return (
-        f"parameters {'counted' if made.slice_bytes else 'read in place'}, {graph.width_words}, "
+        f"parameters {'counted' if program.slice_bytes else 'read in place'}, {graph.width_words}, "
         f"granularity {graph.granularity}",
-        f"joined of {len(told)} stretch{'es' if len(told) != 1 else ''} ({'; '.join(runs)})",
-        *([streamed] if made.slice_bytes and pooled else []),
+        f"joined of {len(parts)} stretch{'es' if len(parts) != 1 else ''} ({'; '.join(runs)})",
+        *([streamed] if program.slice_bytes and pooled else []),
     )

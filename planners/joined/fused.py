@@ -103,7 +103,7 @@ class FusedParts:
 
     def unsearched(self, segments: Iterable[Segment], clock: Clock) -> list[Segment]:
         """The segments of fused groups that are to be searched: of isomorphic ones the first."""
-        found, looks = list[Segment](), set[Hashable]()
+        left, looks = list[Segment](), set[Hashable]()
         for segment in segments:
             key = segment.first, segment.stop
             if not segment.fused or self._is_enough(self.searches.get(key), clock):
@@ -114,8 +114,8 @@ class FusedParts:
                 if look in looks or (isomorphic and self._is_enough(isomorphic[1], clock)):
                     continue
                 looks.add(look)
-            found.append(segment)
-        return found
+            left.append(segment)
+        return left
 
     def _is_enough(self, search: PartSearch[FusedPart] | None, clock: Clock) -> bool:
         return search is not None and search.is_enough(clock)

@@ -63,11 +63,11 @@ class PartNames:
     operators: Mapping[str, str]
 
     @staticmethod
-    def between(known: PartLook, other: PartLook) -> PartNames:
+    def between(look: PartLook, other: PartLook) -> PartNames:
         """From those of a part to those of another of the same look."""
         return PartNames(
-            dict(zip(known.tensors, other.tensors, strict=True)),
-            dict(zip(known.operators, other.operators, strict=True)),
+            dict(zip(look.tensors, other.tensors, strict=True)),
+            dict(zip(look.operators, other.operators, strict=True)),
         )
 
 

@@ -47,10 +47,10 @@ class Exchange:
     stop: int
     way: Method = None
 
-    def made(self, found: Sequence[Segment], marks: Sequence[int]) -> list[Segment] | None:
+    def applied(self, segments: Sequence[Segment], marks: Sequence[int]) -> list[Segment] | None:
         """The segments after it; None where they are the same, or have a way over its ends, or
         where whole tensors fit without spills."""
-        steps = list(_steps(found, marks))
+        steps = list(_steps(segments, marks))
         inside = [step for step in steps if self.first <= step.first < self.stop]
         ends = inside and (inside[0].first, inside[-1].stop) == (self.first, self.stop)
         methods = [step.way for step in inside]
@@ -68,9 +68,9 @@ class Exchange:
         return [*moved]
 
 
-def _steps(found: Sequence[Segment], marks: Sequence[int]) -> Iterator[Exchange]:
+def _steps(segments: Sequence[Segment], marks: Sequence[int]) -> Iterator[Exchange]:
     """The ways of segments, and their blocks that run as fused groups or with spills."""
-    for segment in found:
+    for segment in segments:
         if not segment.ways:
             ends, method = (
                 [m for m in marks if segment.first <= m <= segment.stop],
@@ -85,7 +85,7 @@ class LocalSearch:
 
     def __init__(self, builder: JoinedBuilder, judge: Judge, best: Judged) -> None:
         self.builder, self.judge, self.best = builder, judge, best
-        self.marks = best.made.blocks.marks
+        self.marks = best.joined_program.blocks.marks
         self.ways = list(self._ways())
         self.exchanges = self._exchanges()
         self.part_work = FIRST_WORK // 32
@@ -119,11 +119,11 @@ class LocalSearch:
 
     def _better(self, exchange: Exchange, clock: Clock) -> bool:
         """Whether an exchange gives a better plan, which then is the best."""
-        found = exchange.made(self.best.made.segments, self.marks)
-        if found is None or self._hopeless(exchange):
+        exchanged = exchange.applied(self.best.joined_program.segments, self.marks)
+        if exchanged is None or self._hopeless(exchange):
             return False
-        segments = tuple(counted(segment, self.marks, self.ways) for segment in found)
-        blocks, slice_bytes = self.best.made.blocks, self.best.made.slice_bytes
+        segments = tuple(counted(segment, self.marks, self.ways) for segment in exchanged)
+        blocks, slice_bytes = self.best.joined_program.blocks, self.best.joined_program.slice_bytes
         base = self.builder.unstreamed(blocks, segments, clock.work(self.part_work))
         program = None if base is None else self.builder.streamed(base, slice_bytes)
         if program is None:
@@ -133,7 +133,7 @@ class LocalSearch:
         if value is not None and not self.judge.aim.better(value, self.best.value):
             self.costs.append((value / self.best.value - 1, exchange))
             return False
-        trial = self.judge.of(program)
+        trial = self.judge.evaluate(program)
         self.builder.note_judged()
         if not self.judge.better(trial, self.best):
             if len(trial.lost) == len(self.best.lost):
@@ -144,14 +144,14 @@ class LocalSearch:
 
     def _hopeless(self, exchange: Exchange) -> bool:
         """Whether a way in the pool alone has the engine busy for longer than the plan takes."""
-        best, cost = self.best, self.best.made.blocks.cost
+        best, cost = self.best, self.best.joined_program.blocks.cost
         if (
             not isinstance(exchange.way, ChainWay)
             or best.lost
             or self.judge.chosen.objective != "latency"
         ):
             return False
-        steps = _steps(best.made.segments, self.marks)
+        steps = _steps(best.joined_program.segments, self.marks)
         ways = [step.way for step in steps if exchange.first <= step.first < exchange.stop]
         pooled = [way for way in ways if isinstance(way, ChainWay)]
         before = sum(cost.seconds(run) for way in pooled for run in way.runs)
@@ -161,13 +161,13 @@ class LocalSearch:
 
     def _ways(self) -> Iterator[ChainWay]:
         """All ways of blocks in the pool, and in parts of it; each once."""
-        known = set()
+        keys = set()
         for part in PARTS:
-            tight = self.builder.blocks(self.best.made.blocks.slice_bytes, part)
+            tight = self.builder.blocks(self.best.joined_program.blocks.slice_bytes, part)
             for way in tight.ways():
                 key = (way.first, way.stop, Segment(0, 0, (way,)).layout_key)
-                if key not in known:
-                    known.add(key)
+                if key not in keys:
+                    keys.add(key)
                     yield way
 
     def _exchanges(self) -> list[Exchange]:
@@ -190,7 +190,7 @@ class LocalSearch:
         for name in wish.names:
             users = [*graph.consumers.get(name, ()), graph.producer.get(name, -1)]
             places += [graph.index[name]] if name in graph.index else [p for p in users if p >= 0]
-        steps = list(_steps(self.best.made.segments, self.marks))
+        steps = list(_steps(self.best.joined_program.segments, self.marks))
         begin, end = min(places, default=0), max(places, default=self.marks[-1] - 1)
         first = max(step.first for step in steps if step.first <= begin)
         return Exchange(first, min(step.stop for step in steps if step.stop > end))
@@ -198,11 +198,13 @@ class LocalSearch:
     def explained(self) -> Judged:
         """The best plan; its segments say what the next best way of a block of theirs costs."""
         best, names = self.best, [op.name for op in self.builder.graph.operators]
-        told = []
-        for segment, said in zip(best.made.segments, best.plan.details.stretches, strict=True):
+        explained = []
+        for segment, said in zip(
+            best.joined_program.segments, best.plan.details.stretches, strict=True
+        ):
             inside = [c for c in self.costs if segment.first <= c[1].first < segment.stop]
-            told.append(_with_next(said, inside, names) if inside else said)
-        details = replace(best.plan.details, stretches=tuple(told))
+            explained.append(_with_next(said, inside, names) if inside else said)
+        details = replace(best.plan.details, stretches=tuple(explained))
         return replace(best, plan=replace(best.plan, details=details))
 
 
@@ -210,7 +212,7 @@ def _with_next(
     said: JoinedStretch, costs: Sequence[tuple[float, Exchange]], names: Sequence[str]
 ) -> JoinedStretch:
     """What is said of a segment, with what other ways of its blocks cost."""
-    cost, exchange = min(costs, key=lambda found: found[0])
+    cost, exchange = min(costs, key=lambda pair: pair[0])
     where = " to ".join(dict.fromkeys((names[exchange.first], names[exchange.stop - 1])))
     method = _NEXT["pool" if isinstance(exchange.way, ChainWay) else exchange.way]
     tried = f"{len(costs)} other ways" if len(costs) > 1 else "one other way"
@@ -227,8 +229,8 @@ def _waits(judged: Judged, graph: Graph) -> list[float]:
         return waits
     columns = columns_of_intervals(judged.trace.intervals)
     operator = table.operator[columns.instruction]
-    held = (columns.stall_s > 0) & (table.kind[columns.instruction] == COMPUTE)
-    seconds = np.bincount(operator[held], columns.stall_s[held], len(table.operators))
+    waiting = (columns.stall_s > 0) & (table.kind[columns.instruction] == COMPUTE)
+    seconds = np.bincount(operator[waiting], columns.stall_s[waiting], len(table.operators))
     for name, stall_s in zip(table.operators, seconds.tolist(), strict=True):
         waits[graph.index[name]] += stall_s
     return waits

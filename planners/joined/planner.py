@@ -186,9 +186,9 @@ def plan(
     if hopeless is not None and not others:
         raise _with_need(hopeless, request)
     size = min(budget_bytes, machine.scratchpad_bytes) if machine.slower else budget_bytes
-    known = begun(chosen.begin, aim, size, wishes, clock)
-    if known is not None and _met(known.value, aim):
-        return known.plan
+    given = begun(chosen.begin, aim, size, wishes, clock)
+    if given is not None and _met(given.value, aim):
+        return given.plan
     kept = (OTHERS_SHARE if others else 0.0) + (SLOWER_SHARE if machine.slower else 0.0)
     part = clock.share(1.0 - kept)
     builder = JoinedBuilder(
@@ -199,18 +199,18 @@ def plan(
         part,
         in_place=in_place,
         wishes=wishes,
-        given=known.plan if known and known.fused and weights == COUNTED else None,
+        given=given.plan if given and given.fused and weights == COUNTED else None,
     )
     search = JoinedSearch(builder, aim, chosen, alone=chosen.fallback and not others)
-    own = None if hopeless else _best(search)  # Others say what they need.
-    if own is not None and own.lost:
-        if known is None:
-            raise unmet(own.lost)
-        own = None
-    if own is not None and machine.slower:
-        own = with_slower(own, with_scratchpad(machine, size), aim, wishes, clock)
-    other, why_none = known, None
-    if others and not (own is not None and _met(own.value, aim)):
+    joined = None if hopeless else _best(search)  # Others say what they need.
+    if joined is not None and joined.lost:
+        if given is None:
+            raise unmet(joined.lost)
+        joined = None
+    if joined is not None and machine.slower:
+        joined = with_slower(joined, with_scratchpad(machine, size), aim, wishes, clock)
+    other, why_none = given, None
+    if others and not (joined is not None and _met(joined.value, aim)):
         try:
             bound = hopeless.need_bytes if hopeless else 0
             asked = _best_of_others(request, aim, bound)
@@ -218,12 +218,12 @@ def plan(
                 other = asked
         except SpillwayError as error:
             why_none = error
-    if own is None and other is None:
+    if joined is None and other is None:
         try:
             raise why_none or _none(builder)
         finally:
             del why_none  # holds this frame, which would hold it
-    return _better(own, other, aim, clock)
+    return _better(joined, other, aim, clock)
 
 
 def _best(search: JoinedSearch) -> Judged | None:
@@ -300,17 +300,17 @@ def _best_of_others(request: Problem[JoinedOptions], aim: Objective, bound_bytes
     return OtherPlan(plan, value, f"{plan.planner}, the best of the other planners,")
 
 
-def _better(own: Judged | None, other: OtherPlan | None, aim: Objective, clock: Clock) -> Plan:
+def _better(joined: Judged | None, other: OtherPlan | None, aim: Objective, clock: Clock) -> Plan:
     """The better of joined's own plan and of another; at least one is there."""
-    if own is not None and (other is None or not aim.better(other.value, own.value)):
-        told = () if other is None else (f"{other.words} has {_quantity(other.value, aim)}",)
-        return _claimed(replace(own.plan, notes=(*own.plan.notes, *told)), clock)
+    if joined is not None and (other is None or not aim.better(other.value, joined.value)):
+        notes = () if other is None else (f"{other.words} has {_quantity(other.value, aim)}",)
+        return _claimed(replace(joined.plan, notes=(*joined.plan.notes, *notes)), clock)
     assert other is not None
-    if own is not None:
-        told = (f"joined: its own plan has {_quantity(own.value, aim)}, this one less",)
+    if joined is not None:
+        notes = (f"joined: its own plan has {_quantity(joined.value, aim)}, this one less",)
     else:
-        told = ("joined: no way of its own to run this network was found within budget and time",)
-    return replace(other.plan, notes=(*other.plan.notes, *told))
+        notes = ("joined: no way of its own to run this network was found within budget and time",)
+    return replace(other.plan, notes=(*other.plan.notes, *notes))
 
 
 def _met(value: float, aim: Objective) -> bool:

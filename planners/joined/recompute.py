@@ -45,8 +45,8 @@ class ChainAgain:
 
 def chains(graph: Graph) -> list[ChainAgain]:
     """A chain for each tensor that is read again later and that it saves bytes of, most first."""
-    found = [chain for position in range(len(graph.operators)) for chain in _of(graph, position)]
-    return sorted(found, key=lambda chain: (-chain.saved_bytes, chain.before))
+    worth = [chain for position in range(len(graph.operators)) for chain in _of(graph, position)]
+    return sorted(worth, key=lambda chain: (-chain.saved_bytes, chain.before))
 
 
 def _of(graph: Graph, position: int) -> Iterator[ChainAgain]:
@@ -69,8 +69,8 @@ def _grown(graph: Graph, position: int, before: int) -> Iterator[ChainAgain]:
     members = [position]
     while len(members) <= LONGEST:
         ops = [graph.operators[p] for p in sorted(members)]
-        made = {name for op in ops for name in op.outputs}
-        read = {name for op in ops for name in (*op.inputs, *op.parameters)} - made
+        outputs = {name for op in ops for name in op.outputs}
+        read = {name for op in ops for name in (*op.inputs, *op.parameters)} - outputs
         saved = 2 * graph.size_bytes(output) - sum(map(graph.size_bytes, read))
         yield ChainAgain(tuple(sorted(members)), before, saved)
         makers = {graph.producer[name]: name for name in read if name in graph.producer}

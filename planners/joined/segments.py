@@ -102,8 +102,8 @@ def best_segments(
             if paths:
                 best[stop, method is None] = min(paths, key=lambda path: path.cost)
     ends = [path for fused in (False, True) if (path := best.get((marks[-1], fused)))]
-    found = _joined(min(ends, key=lambda path: path.cost))
-    return [counted(segment, marks, ways) for segment in found]
+    path_segments = _joined(min(ends, key=lambda path: path.cost))
+    return [counted(segment, marks, ways) for segment in path_segments]
 
 
 def _after(
@@ -132,52 +132,55 @@ def counted(segment: Segment, marks: Sequence[int], ways: Sequence[ChainWay]) ->
 
 def _joined(path: _Path) -> list[Segment]:
     """The segments along a path."""
-    found: tuple[Segment, ...] = ()
+    segments: tuple[Segment, ...] = ()
     at: _Path | None = path
     while at is not None and at.before is not None:
-        found = joined_steps((*at.span, at.way), found)
+        segments = joined_steps((*at.span, at.way), segments)
         at = at.before
-    return [*found]
+    return [*segments]
 
 
-def without_way(found: Sequence[Segment], position: int) -> tuple[Segment, ...]:
+def without_way(segments: Sequence[Segment], position: int) -> tuple[Segment, ...]:
     """The segments with fused groups for the way in the pool that runs an operator, or for the
     segment with spills that does."""
     steps: list[tuple[int, int, Method]] = []
-    for segment in found:
+    for segment in segments:
         if not segment.ways:
             inside = segment.first <= position < segment.stop
             steps.append((segment.first, segment.stop, None if inside else segment.spilled))
         for way in segment.ways:
             inside = way.first <= position < way.stop
             steps.append((way.first, way.stop, None if inside else way))
-    made: tuple[Segment, ...] = ()
+    joined: tuple[Segment, ...] = ()
     for step in reversed(steps):
-        made = joined_steps(step, made)
-    return made
+        joined = joined_steps(step, joined)
+    return joined
 
 
 def joined_steps(step: tuple[int, int, Method], after: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """How operators run, in front of segments: consecutive ones of a kind are one."""
     first, stop, method = step
     if isinstance(method, ChainWay):
-        own = Segment(first, stop, (method,))
+        segment = Segment(first, stop, (method,))
     else:
-        own = Segment(first, stop, spilled=method)
-    if after and (own.fused, own.spilled) == (after[0].fused, after[0].spilled):
-        return (replace(own, stop=after[0].stop, ways=(*own.ways, *after[0].ways)), *after[1:])
-    return (own, *after)
+        segment = Segment(first, stop, spilled=method)
+    if after and (segment.fused, segment.spilled) == (after[0].fused, after[0].spilled):
+        return (
+            replace(segment, stop=after[0].stop, ways=(*segment.ways, *after[0].ways)),
+            *after[1:],
+        )
+    return (segment, *after)
 
 
 def _crossing_bytes(graph: Graph, mark: int) -> int:
     """Bytes that what is held at a mark moves as it leaves and comes back."""
-    held = {
+    crossing = {
         name
         for op in graph.operators[mark:]
         for name in op.inputs
         if graph.producer.get(name, mark) < mark
     }
-    return 2 * sum(map(graph.size_bytes, held))
+    return 2 * sum(map(graph.size_bytes, crossing))
 
 
 # ---- How long it takes, about, to write, stream, replay and time a program -----------------------
@@ -218,9 +221,9 @@ def every(blocks: RoomyBlocks, spilled: Sequence[Spilled]) -> list[tuple[Segment
         by_first: dict[int, list[ChainWay]] = {}
         for way in ways:
             by_first.setdefault(way.first, []).append(way)
-        found = [*islice(_sequences(blocks, by_first, spilled, spills, 0), MOST_SEQUENCES + 1)]
-        if max(len(ways), len(found)) <= MOST_SEQUENCES:
-            return [tuple(counted(each, blocks.marks, ways) for each in some) for some in found]
+        sequences = [*islice(_sequences(blocks, by_first, spilled, spills, 0), MOST_SEQUENCES + 1)]
+        if max(len(ways), len(sequences)) <= MOST_SEQUENCES:
+            return [tuple(counted(each, blocks.marks, ways) for each in some) for some in sequences]
     return []
 
 

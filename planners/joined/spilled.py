@@ -136,8 +136,8 @@ class SpilledParts:
         }
         if self.objective != "latency":  # The order decides what is spilled.
             options["schedule"] = "joint"
-        own = [wish for wish in self.wishes if wish.kind in ("keep", "spill")]
-        if wished := of_part(own, part):
+        wishes = [wish for wish in self.wishes if wish.kind in ("keep", "spill")]
+        if wished := of_part(wishes, part):
             options |= {"wishes": wished}
         try:
             roomy = with_rooms(part, rooms, kept)

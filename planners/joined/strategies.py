@@ -134,7 +134,7 @@ class StrategyTurn:
         self.clock.spend(looks_of(program.program))
         value = judge.beforehand(program) if best is not None else None
         if best is None or value is None or objective.better(value, best.value):
-            judged = judge.of(program)
+            judged = judge.evaluate(program)
             self.builder.note_judged()
             if best is None or judge.better(judged, best):
                 self.best = best = judged
@@ -204,7 +204,7 @@ def better_ways_of_blocks(
         return search.outcome(None, finished=False)
     if search.local is None or search.local.best is not best:
         builder, other = search.builder, search.in_other_order
-        if other is not None and best.made.blocks.graph is other.graph:
+        if other is not None and best.joined_program.blocks.graph is other.graph:
             builder = other
         search.local = LocalSearch(builder, search.judge(builder), best)
     # It has finished for this plan, and goes on from the next that is better.

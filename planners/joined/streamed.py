@@ -114,10 +114,10 @@ class ParameterStream:
 
     @cached_property
     def _occupied(self) -> Occupied:
-        found = occupied(self.graph, self.program, self.machine.parameters)
-        if found is None:
+        intervals = occupied(self.graph, self.program, self.machine.parameters)
+        if intervals is None:
             raise NoRoom("more instructions than columns hold")
-        return found
+        return intervals
 
     @no_collection()
     def streamed(self, slice_bytes: int) -> Program:
@@ -181,8 +181,8 @@ class ParameterStream:
         names = {operand.piece.tensor for operand in item.writes}
         if len(names) != 1 or item.sums or item.parts:
             return False
-        made = sum(operand.piece.elements for operand in item.writes)
-        if made != self.graph.tensors[names.pop()].elements:
+        elements = sum(operand.piece.elements for operand in item.writes)
+        if elements != self.graph.tensors[names.pop()].elements:
             return False
         inside = sum(operand.region.offset is not None for operand in item.reads)
         if any(at >= inside for at in item.frees):  # Places in what a slice reads are the same.

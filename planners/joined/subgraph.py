@@ -19,9 +19,9 @@ def part_of(graph: Graph, first: int, stop: int) -> Graph:
     network's outputs they make, its output. Names stay.
     """
     ops = graph.operators[first:stop]
-    made = {name for op in ops for name in op.outputs}
+    produced = {name for op in ops for name in op.outputs}
     read = dict.fromkeys(name for op in ops for name in op.inputs)
-    inputs = tuple(name for name in read if name not in made)
+    inputs = tuple(name for name in read if name not in produced)
     outputs = tuple(
         name
         for op in ops
@@ -74,13 +74,15 @@ def reordered(graph: Graph, marks: Sequence[int], clock: Clock) -> Graph | None:
 
 def _order(graph: Graph, first: int, stop: int, clock: Clock) -> Iterator[int]:
     """The operators of a block by position, in the order of least peak if it is less."""
-    own = range(first, stop)
-    if not LEAST_OPERATORS <= len(own) <= MOST_OPERATORS or clock.expired():
-        yield from own
+    positions = range(first, stop)
+    if not LEAST_OPERATORS <= len(positions) <= MOST_OPERATORS or clock.expired():
+        yield from positions
         return
     part = part_of(graph, first, stop)
     distances = all_distances(part)
     shares = shared_bytes(part, distances)
-    found = LEAST_PEAK.function()(part, clock=clock, shares=shares)
-    peaks = [max(footprints(part, distances, order)) for order in (range(len(own)), found.schedule)]
-    yield from own if peaks[0] <= peaks[1] else (first + p for p in found.schedule)
+    least = LEAST_PEAK.function()(part, clock=clock, shares=shares)
+    peaks = [
+        max(footprints(part, distances, order)) for order in (range(len(positions)), least.schedule)
+    ]
+    yield from positions if peaks[0] <= peaks[1] else (first + p for p in least.schedule)

@@ -92,11 +92,11 @@ class OperatorBoxes:
     def program(self, grids: Sequence[Grid]) -> Program | None:
         """The program in the first of these grids that fits; None where none does."""
         for grid in grids:  # Inside, boxes may be larger than where it was looked at.
-            made = [*self._boxes(grid)]
-            read = [self._operands(box) for box in made]
-            slots = self._slots(grid, made, read)
+            instructions = [*self._boxes(grid)]
+            read = [self._operands(box) for box in instructions]
+            slots = self._slots(grid, instructions, read)
             if sum(slot.size_bytes * slot.places for slot in slots.values()) <= self.budget_bytes:
-                return self._program(made, read, slots)
+                return self._program(instructions, read, slots)
         return None
 
     # ---- grids ---------------------------------------------------------------------------------
@@ -108,9 +108,9 @@ class OperatorBoxes:
             counts = self._counts(sizes)
             if prod(counts) > MOST_BOXES or fitting == MOST_FITTING or clock.expired():
                 return
-            found = [*self._orders(sizes, counts)]
-            fitting += bool(found)
-            yield from found
+            grids = [*self._orders(sizes, counts)]
+            fitting += bool(grids)
+            yield from grids
 
     def _counts(self, sizes: tuple[int, ...]) -> list[int]:
         """How many boxes of a size there are along each axis."""

@@ -105,8 +105,8 @@ def _loaded(path: Path) -> Plan:
     try:
         return Plan.load(path)
     except BadInput as error:
-        told = str(error)
-        raise BadInput(told if str(path) in told else f"begin: {path}: {told}") from error
+        text = str(error)
+        raise BadInput(text if str(path) in text else f"begin: {path}: {text}") from error
 
 
 def _other_problem(plan: Plan, aim: Objective, budget_bytes: int) -> str:

@@ -14,12 +14,12 @@ KNOWN: tuple[Kind, ...] = ("keep", "spill", "fuse", "split")
 def of_part(wishes: Iterable[Wish], part: Graph) -> list[str]:
     """The wishes that fused groups of a part can keep to: of its operators, and of what these make
     and nothing behind it reads."""
-    found = []
+    texts = []
     for wish in wishes:
         names = part.producer if wish.kind in ("keep", "spill") else part.index
         if all(name in names and name not in part.outputs for name in wish.names):
-            found.append(str(wish))
-    return found
+            texts.append(str(wish))
+    return texts
 
 
 def unmet(lost: Iterable[Wish]) -> NoPlanFound:

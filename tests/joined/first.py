@@ -26,7 +26,7 @@ def first_program(builder: JoinedBuilder) -> JoinedProgram:
 
 def first_plan(builder: JoinedBuilder, objective: Objective, options: JoinedOptions) -> Judged:
     """Its plan."""
-    return Judge(builder, objective, options).of(first_program(builder))
+    return Judge(builder, objective, options).evaluate(first_program(builder))
 
 
 def program_of(

@@ -48,11 +48,11 @@ def done(search: LocalSearch) -> Judged:
 def test_after_any_exchanges_every_operator_runs_once_and_in_order() -> None:
     judge, first = begun(9000)
     search, rng = LocalSearch(judge.builder, judge, first), Random(3)
-    marks, found = search.marks, list(first.made.segments)
+    marks, found = search.marks, list(first.joined_program.segments)
     exchanges, done = search.exchanges, 0
     for _ in range(300):
         exchange = rng.choice(exchanges)
-        after = exchange.made(found, marks)
+        after = exchange.applied(found, marks)
         if after is None:
             continue
         found, done = after, done + 1
@@ -93,15 +93,15 @@ def test_a_worse_plan_is_made_better() -> None:
     """Begun where all blocks run as fused groups but the last."""
     judge, first = begun(14_000)
     search = LocalSearch(judge.builder, judge, first)
-    found = list(first.made.segments)
+    found = list(first.joined_program.segments)
     for start, stop in pairwise(search.marks[:-1]):
         exchange = next(
             m for m in search.exchanges if (m.first, m.stop, m.way) == (start, stop, None)
         )
-        found = exchange.made(found, search.marks) or found
-    made = program_of(judge.builder, first.made, tuple(found), work=1)
+        found = exchange.applied(found, search.marks) or found
+    made = program_of(judge.builder, first.joined_program, tuple(found), work=1)
     assert made is not None
-    bad = judge.of(made)
+    bad = judge.evaluate(made)
     assert judge.better(first, bad)
     judge.builder.tried.clear()
     best = LocalSearch(judge.builder, judge, bad).run(judge.builder.clock.work(400))

@@ -30,23 +30,23 @@ TIMED = 2.0
 
 
 def with_slower(
-    own: Judged, machine: Machine, aim: Objective, wishes: Sequence[Wish], clock: Clock
+    judged: Judged, machine: Machine, aim: Objective, wishes: Sequence[Wish], clock: Clock
 ) -> Judged:
     """The best of a plan and of the same with slower memories of the machine in use, that keeps to
     the wishes as the plan does."""
-    best = replace(own, plan=replace(own.plan, machine=machine))
-    if not clock.allows(TIMED * writing_s(own.plan.program)):
+    best = replace(judged, plan=replace(judged.plan, machine=machine))
+    if not clock.allows(TIMED * writing_s(judged.plan.program)):
         return best
-    for program in _programs(own.plan, machine, aim, clock):
-        other = of_program(own, program, machine, aim)
+    for program in _programs(judged.plan, machine, aim, clock):
+        other = of_program(judged, program, machine, aim)
         if aim.better(other.value, best.value) and not broken(other.plan, wishes):
             best = other
     return best
 
 
-def of_program(own: Judged, program: Program, machine: Machine, aim: Objective) -> Judged:
+def of_program(judged: Judged, program: Program, machine: Machine, aim: Objective) -> Judged:
     """A plan with another program, of a machine with slower memories."""
-    plan = replace(own.plan, machine=machine, program=program)
+    plan = replace(judged.plan, machine=machine, program=program)
     moved = account(plan.graph, program)
     claims = replace(
         plan.claims,
@@ -58,7 +58,7 @@ def of_program(own: Judged, program: Program, machine: Machine, aim: Objective) 
     plan = replace(plan, claims=claims)
     trace = simulate(plan)
     plan = replace(claimed(plan, trace, aim), notes=(*plan.notes, _told(plan)))
-    return replace(own, plan=plan, timed=trace, value=aim.value(plan, trace))
+    return replace(judged, plan=plan, timed=trace, value=aim.value(plan, trace))
 
 
 def _programs(plan: Plan, machine: Machine, aim: Objective, clock: Clock) -> Iterator[Program]:
@@ -77,9 +77,9 @@ def _programs(plan: Plan, machine: Machine, aim: Objective, clock: Clock) -> Ite
 def _told(plan: Plan) -> str:
     """What goes through slower memories."""
     moved = moved_bytes(plan.program, plan.machine)
-    told = (
+    texts = (
         f"{format_bytes(moved.written[name])} to {name}"
         for name in plan.machine.slower
         if moved.written[name]
     )
-    return f"in slower memories on chip what comes again or ahead of its time: {', '.join(told)}"
+    return f"in slower memories on chip what comes again or ahead of its time: {', '.join(texts)}"

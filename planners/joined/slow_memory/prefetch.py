@@ -134,14 +134,14 @@ class AheadLoads:
 
     def best(self) -> Program:
         """The quickest of them."""
-        best, found = self.program, schedule(self.program, self.machine, self.graph)
+        best, intervals = self.program, schedule(self.program, self.machine, self.graph)
         for _ in range(TIMES):
             began = now()
-            if not self._more(found):
+            if not self._more(intervals):
                 break
-            program, least = self.written(), _seconds(found)
-            found = schedule(program, self.machine, self.graph)
-            if _seconds(found) >= least:
+            program, least = self.written(), _seconds(intervals)
+            intervals = schedule(program, self.machine, self.graph)
+            if _seconds(intervals) >= least:
                 break
             best = program
             if not self.clock.allows(now() - began):
