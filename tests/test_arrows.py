@@ -112,7 +112,6 @@ UPWARDS = {
     "app/outputs/notebook/inline.py",
     "app/widgets/teardown.py",
     "planners/allocation/portfolio.py",
-    "planners/auto/planner.py",
     "planners/cli/export.py",
     "planners/cli/site.py",
     "planners/core/backends.py",
