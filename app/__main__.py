@@ -19,7 +19,7 @@ def main() -> None:
         "--allow-websocket-origin",
         metavar="NAME",
         action="append",
-        help="by which name others ask for it, with its port; several times for several",
+        help="host and port under which others reach it; repeatable",
     )
     parser.add_argument("--no-show", action="store_true", help="do not open a browser")
     given = parser.parse_args()

@@ -272,8 +272,8 @@ def write_code(
     if module is None and weights == "model":
         if not {"catalogue", "darknet"} & set(plan.graph.source):
             raise BadInput(
-                f"{plan.graph.name!r:.60} is no catalogue model that could be built: give a module "
-                "and its inputs, or let the weights be random"
+                f"{plan.graph.name!r:.60} is not a catalogue model that could be built: give a "
+                "module and its inputs, or let the weights be random"
             )
         from planners.catalogue import build
 
@@ -292,7 +292,7 @@ def audit(
     time_limit: float = 60.0,
     should_stop: Callable[[], bool] | None = None,
 ) -> Audit:
-    """Judge another tool's plan: conflicts, its peak, the least there could be, what binds.
+    """Audit another tool's plan: conflicts, its peak, the proven least, and what binds.
 
     `plan` is a file (`.tflite`, `.pte`, CSV with offsets, a listing of Vela or XLA) or what a
     reader made of one; `memory` judges one of its memories only. With `changes`, and where the file

@@ -15,13 +15,13 @@ class AutoOptions(Options):
     """Options of the best of all planners."""
 
     objective: str = choice(
-        OBJECTIVES, "what the best plan has the least of", label="Best for", place="front"
+        OBJECTIVES, "the objective: what the plan minimises", label="Best for", place="front"
     )
     processes: int = whole(
         0,
-        "how many planners run side by side; 0: one a core",
+        "how many planners run side by side; 0: one for each core",
         most=MOST_PROCESSES,
         label="Processes",
-        words={0: "one a core", 1: "one", 2: "2", 4: "4", 8: "8"},
+        words={0: "one for each core", 1: "one", 2: "2", 4: "4", 8: "8"},
         place="none",
     )

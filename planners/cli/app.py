@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on standard output")]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 
 
 class Command(TyperCommand):

@@ -22,11 +22,12 @@ def apply(
         bool,
         typer.Option(
             "--overlap",
-            help="outputs over inputs that die: for the runtime's reference kernels only",
+            help="outputs over dying inputs (for the runtime's reference kernels only)",
         ),
     ] = False,
     c_file: Annotated[
-        Path | None, typer.Option("--c", help="the plan as C99 too, for binaries without a planner")
+        Path | None,
+        typer.Option("--c", help="also write the plan as C99, for binaries without a planner"),
     ] = None,
     time_limit: TimeLimit = 10.0,
     as_json: AsJson = False,

@@ -24,18 +24,18 @@ from planners.core.files import write_json, write_text
 from planners.core.plan import Plan
 
 FAILED = 3
-Task = Annotated[str, typer.Argument(help="a name, or a number from 1 to 10")]
+Task = Annotated[str, typer.Argument(help="name of the task, or its number from 1 to 10")]
 STARTER = {"addresses": "an address for each tensor", "order": "the operators in an order"}
 STARTER |= {"moves": "the moves", "plan": "a plan"}
 
 
 @app.command("assignments")
 def tell(
-    name: Annotated[str | None, typer.Argument(help="a name, or a number; none lists all")] = None,
-    graph: Annotated[Path | None, typer.Option(help="write the task's network there")] = None,
+    name: Annotated[str | None, typer.Argument(help="name or number; none: list all")] = None,
+    graph: Annotated[Path | None, typer.Option(help="write the task's network here")] = None,
     starter: Annotated[Path | None, typer.Option(help="write an answer to begin with")] = None,
     solved: Annotated[
-        Path | None, typer.Option("--solution", help="plan the teacher's answer, write it there")
+        Path | None, typer.Option("--solution", help="plan the model answer and write it there")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +55,7 @@ def tell(
         task.graph().save(graph)
     if starter is not None:
         if not task.starter:
-            raise BadInput(f"{task.name} is answered with a plan: there is nothing to begin with")
+            raise BadInput(f"the answer to {task.name} is a plan, so there is no starter")
         write_json(starter, dict(task.starter))
     if solved is not None:
         _write_solution(task, solved, as_json)
@@ -92,8 +92,10 @@ def _text(task: Exercise) -> str:
 @app.command("judge")
 def tell_verdict(
     name: Task,
-    answer: Annotated[Path, typer.Argument(help="an answer, a plan, or a folder of a class's")],
-    out: Annotated[Path | None, typer.Option(help="of a folder: the table as .csv")] = None,
+    answer: Annotated[Path, typer.Argument(help="an answer, a plan, or a folder of answers")],
+    out: Annotated[
+        Path | None, typer.Option(help="for a folder: write the results, as .csv")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Does an answer pass, and if not, why? Exits with 3 where one does not."""

@@ -26,27 +26,28 @@ PLAN = "a .tflite, .pte or .csv file, or a listing of Vela or XLA"
 @app.command()
 def audit(
     file: Annotated[Path, typer.Argument(help=PLAN)],
-    memory: Annotated[str | None, typer.Option("--memory", help="judge this one only")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", help="audit only this memory")] = None,
     max_peak: Annotated[
         str | None,
         typer.Option(
             "--max-peak",
-            help="exit with 3 where it needs more, or is broken, e.g. 64KiB; of an arena: its head",
+            help="exit with 3 if the plan needs more (of an arena: its head) or has conflicts, "
+            "e.g. 64KiB",
         ),
     ] = None,
     max_arena: Annotated[
         str | None,
         typer.Option(
             "--max-arena",
-            help="exit with 3 where TensorFlow Lite Micro's arena, head and tail, needs more: "
-            "where the wheel tflite-micro is there to measure it",
+            help="exit with 3 if TensorFlow Lite Micro's arena, head and tail, needs more "
+            "(requires the wheel tflite-micro)",
         ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="write the better placement there, as CSV")
     ] = None,
     as_plan: Annotated[
-        Path | None, typer.Option("--as-plan", help="write it as a plan that the explorer shows")
+        Path | None, typer.Option("--as-plan", help="write the audited plan for the explorer")
     ] = None,
     better_as_plan: Annotated[
         Path | None, typer.Option("--better-as-plan", help="write the better placement as a plan")
@@ -54,7 +55,7 @@ def audit(
     time_limit: TimeLimit = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Judge another tool's plan: conflicts, its peak, the proven least, and what binds."""
+    """Audit another tool's plan: conflicts, its peak, the proven least, and what binds."""
     shown = {"--as-plan": as_plan, "--better-as-plan": better_as_plan}
     require_distinct([file], {"--out": out, **shown})
     limit = None if max_peak is None else sp.parse_size(max_peak)
@@ -101,7 +102,7 @@ def _require_arena(verdict: Audit, most: int, facts: dict[str, Any], as_json: bo
     if need is None:
         raise sp.BadInput("--max-arena: only TensorFlow Lite Micro's arena has a head and a tail")
     if not need.measured and not as_json:
-        print("--max-arena: not judged, because the tail is estimated")
+        print("--max-arena: not checked, because the tail is only estimated")
     if need.total_bytes <= most or not need.measured:
         return
     message = f"{Path(verdict.plan.source).name}: {need.total_bytes:,} bytes are more than {most:,}"
@@ -130,7 +131,7 @@ def _role_lines(verdict: Audit) -> list[str]:
 
 def _gain_lines(verdict: Audit) -> list[str]:
     """What each change would buy by itself."""
-    lines = ["what each change would need, by itself"] if verdict.gains else []
+    lines = ["what each change alone would need"] if verdict.gains else []
     for gain in verdict.gains:
         share = gain.saved_bytes / verdict.judged_bytes if verdict.judged_bytes else 0.0
         proven = ", proven" if gain.proven else ""

@@ -27,7 +27,7 @@ MOST_LINES = 8
 
 @app.command()
 def blame(
-    plan: Annotated[Path, typer.Argument(help="a plan, or another tool's: what `audit` reads")],
+    plan: Annotated[Path, typer.Argument(help="a plan, or another tool's plan that `audit` reads")],
     plans: Annotated[
         Path | None, typer.Option("--plans", help="a folder for the plans with each change")
     ] = None,
@@ -39,7 +39,10 @@ def blame(
     Every change is planned and replayed: the new peak is that of a plan, not an estimate.
     """
     if format_of(plan) is not None and plan.suffix.lower() not in AUDITED:
-        raise BadInput(f"{plan} is a model: spillway plan {plan} --out plan.json, and blame that")
+        raise BadInput(
+            f"{plan} is a model: run spillway plan {plan} --out plan.json, "
+            "then spillway blame plan.json"
+        )
     with Reporter(f"blaming {plan.name}") as reporter:
         blamed = sp.blame(plan, time_limit=time_limit, should_stop=lambda: reporter.stop)
     facts = blamed.to_json()
@@ -72,20 +75,20 @@ def _text(blamed: Blame) -> str:
         ("by tensor", blamed.by_tensor()),
     ):
         lines += [title, *_lines(shares)]
-    lines.append("what lowers it, each by itself, the cheapest first" if blamed.changes else NONE)
+    lines.append("changes that lower it, one at a time, cheapest first" if blamed.changes else NONE)
     for change in blamed.changes:
         size, share = size_text(change.peak_bytes), change.saved_bytes / blamed.peak_bytes
         cost = f", moves {change.more_bytes:,} bytes more" if change.more_bytes > 0 else ""
-        cost += f", {change.more_macs:,} MACs again" if change.more_macs > 0 else ""
+        cost += f", {change.more_macs:,} MACs repeated" if change.more_macs > 0 else ""
         proven = ", proven" if change.proven else ""
         wish = f" (--wish '{change.wish}')" if change.wish else ""
         lines.append(f"  {size:<{WIDE}}{change.words:.70}: {share:.1%} less{cost}{proven}{wish}")
     return "\n".join(lines if blamed.finished else [*lines, TIME_OVER])
 
 
-TIME_OVER = "time ended before all changes were planned: --time-limit gives more"
+TIME_OVER = "time ran out before all changes were planned: raise --time-limit"
 WIDE = 26
-NONE = "no change that was planned lowers it"
+NONE = "none of the planned changes lowers it"
 
 
 def _lines(shares: Sequence[BlamedShare]) -> list[str]:

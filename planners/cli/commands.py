@@ -36,7 +36,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "audit": (
         "planners.cli.audit",
-        "Judge another tool's plan: conflicts, its peak, the proven least, and what binds.",
+        "Audit another tool's plan: conflicts, its peak, the proven least, and what binds.",
     ),
     "blame": (
         "planners.cli.blame",
@@ -64,7 +64,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "pack": (
         "planners.cli.pack",
-        "Find an offset for each lifetime (half-open intervals), or what cannot fit together.",
+        "Pack lifetimes (half-open intervals): find an offset for each, or which do not fit.",
     ),
     "models": (
         "planners.cli.models",
@@ -76,7 +76,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "budgets": (
         "planners.cli.graph",
-        "Print MR, MH and MP: the least budget, the mean, and what the best order holds at most.",
+        "Print MR, MH and MP: the largest operator, the mean, and the least peak of all orders.",
     ),
     "plan": (
         "planners.cli.plan",
@@ -92,11 +92,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "run": (
         "planners.cli.plan_file",
-        "Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch.",
+        "Execute a plan in an arena of its bytes, or stream it from disk; compare with PyTorch.",
     ),
     "reproduce": (
         "planners.cli.reproduce",
-        "Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's.",
+        "Reproduce a paper's comparison: COSMA's, Optimus's, vMCU's or Demand Layering's.",
     ),
     "schedule": (
         "planners.cli.schedule",

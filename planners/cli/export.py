@@ -22,10 +22,10 @@ PAGE, FILES = "app.outputs.standalone", "app.outputs.export"
 
 TABLES = {
     "lifetimes": "CSV that `spillway pack` reads",
-    "tensors": "CSV, a row a tensor",
-    "residencies": "CSV, a row a rectangle of the address map",
-    "timeline": "CSV, a row an interval of an engine",
-    "steps": "CSV, a row a step, with its sentences",
+    "tensors": "CSV with a row for each tensor",
+    "residencies": "CSV with a row for each rectangle of the address map",
+    "timeline": "CSV with a row for each interval of an engine",
+    "steps": "CSV with a row for each step, and its sentences",
 }
 
 
@@ -36,7 +36,7 @@ def _file(name: str, about: str) -> Any:
 @app.command()
 def export(
     plan_file: PlanFile,
-    html: Annotated[Path | None, _file("html", "one page, complete in itself")] = None,
+    html: Annotated[Path | None, _file("html", "one self-contained page")] = None,
     trace: Annotated[Path | None, _file("trace", "JSON for ui.perfetto.dev")] = None,
     lifetimes: Annotated[Path | None, _file("lifetimes", TABLES["lifetimes"])] = None,
     tensors: Annotated[Path | None, _file("tensors", TABLES["tensors"])] = None,
@@ -44,7 +44,7 @@ def export(
     timeline: Annotated[Path | None, _file("timeline", TABLES["timeline"])] = None,
     steps: Annotated[Path | None, _file("steps", TABLES["steps"])] = None,
     theme: Annotated[
-        Literal["auto", "light", "dark"], typer.Option("--theme", help="what the page opens with")
+        Literal["auto", "light", "dark"], typer.Option("--theme", help="colours of the page")
     ] = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -105,12 +105,12 @@ def explorer_part(name: str, command: str) -> ModuleType:
 @app.command()
 def code(
     plan_file: PlanFile,
-    out: Annotated[Path, typer.Option("--out", help="a folder, new or empty or of this command")],
+    out: Annotated[Path, typer.Option("--out", help="a new or empty folder, or this command's")],
     weights: Annotated[
         Literal["model", "random"],
-        typer.Option("--weights", help="of the plan's own model, calibrated; or without a model"),
+        typer.Option("--weights", help="the plan's own weights, calibrated, or random ones"),
     ] = "model",
-    seed: Annotated[int, typer.Option("--seed", help="of random weights and inputs")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="seed of random weights and inputs")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Write an overlap plan as C99: int8, one pool of the planned bytes, no other memory.

@@ -27,7 +27,9 @@ NAMES = ", ".join(METRICS)
 def winners(
     table: Annotated[Path, typer.Argument(help="what spillway sweep wrote: .csv or .parquet")],
     by: Annotated[str, typer.Option("--by", help=NAMES)] = "latency",
-    against: Annotated[str, typer.Option("--against", help=f"of the fronts: {NAMES}")] = "memory",
+    against: Annotated[
+        str, typer.Option("--against", help=f"second axis of the fronts: {NAMES}")
+    ] = "memory",
     weights: WeightsOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="save as Markdown")] = None,
     data: Annotated[
@@ -69,7 +71,7 @@ def read_table(path: Path) -> pd.DataFrame:
         raise BadInput(f"no file {path}") from None
     except (OSError, ValueError) as error:  # pandas and pyarrow have subclasses of ValueError
         reason = str(error).splitlines()[0]
-        raise BadInput(f"{path} is no table that spillway sweep wrote: {reason}") from error
+        raise BadInput(f"{path} is not a table that spillway sweep wrote: {reason}") from error
 
 
 def report(
@@ -89,7 +91,7 @@ def report(
     budgets = "; ".join(name for name in best.columns if name not in labels)
     return "\n".join(
         [
-            f"{len(rows)} plans asked for, {rows['model'].nunique()} models: {statuses}.",
+            f"{len(rows)} plans requested, {rows['model'].nunique()} models: {statuses}.",
             "",
             markdown(by_planner.reset_index()),
             "",

@@ -81,11 +81,11 @@ def budgets(
     parameters: Parameters = False,
     weights: WeightsOption = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", min=0.001, help="seconds for MP; else by work")
+        float | None, typer.Option("--time-limit", min=0.001, help="time limit for MP, in seconds")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print MR, MH and MP: the least budget, the mean, and what the best order holds at most."""
+    """Print MR, MH and MP: the largest operator, the mean, and the least peak of all orders."""
     asked = weights_given(parameters, weights)
     network = load(model, shape, granularity, width, fold_padding)
     b = sp.budgets(network, parameters=asked == COUNTED, time_limit=time_limit)

@@ -26,7 +26,7 @@ SMALLEST = 32
 def headroom(
     model: Model,
     machine: Annotated[
-        str, typer.Option("--machine", help="whose RAM, unless --ram")
+        str, typer.Option("--machine", help="the machine whose RAM counts")
     ] = "stm32f411",
     ram: Annotated[str | None, typer.Option("--ram", help="bytes, or e.g. 128KiB")] = None,
     step: Annotated[int, typer.Option("--step", min=1, help="pixels between images")] = 8,
@@ -40,7 +40,7 @@ def headroom(
     """
     module = model.removeprefix(PREFIX)
     if model.startswith(PREFIX) and module in POINTWISE:
-        raise BadInput(f"{model} is one layer: headroom is for networks and modules, as vmcu:S1")
+        raise BadInput(f"{model} is one layer; headroom needs a network or a module, e.g. vmcu:S1")
     with Reporter(f"sizing {model}") as reporter:
         if model.startswith(PREFIX) and module in TABLE_2:
             facts = _of_module(module, None if ram is None else sp.parse_size(ram), reporter)
@@ -78,7 +78,7 @@ def _of_network(
         rows.append(_row(method, "image", answer))
     if rows[0]["size"] is None:
         sp.plan(graph_at(sizes[0]), OVERLAP, limit)  # says what binds
-        raise BadInput(f"{model} fits at no size tried")
+        raise BadInput(f"{model} fits at none of the sizes tried")
     return {
         "model": model,
         "image": image[0],

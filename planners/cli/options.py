@@ -29,7 +29,7 @@ Width = Annotated[
     typer.Option(
         "--bytes-per-element",
         metavar="N|native",
-        help="of every element, or native: each tensor those of its own type "
+        help="bytes of every element, or native: by each tensor's own type "
         "(default: 1; native for .onnx, .tflite and .pt2 files)",
     ),
 ]
@@ -37,7 +37,7 @@ FoldPadding = Annotated[
     bool,
     typer.Option(
         "--fold-padding/--keep-padding",
-        help="pads in front of convolutions and pools as their padding, or as operators",
+        help="fold pads into the convolutions and pools behind them, or keep them as operators",
     ),
 ]
 Parameters = Annotated[
@@ -48,8 +48,8 @@ WeightsOption = Annotated[
     typer.Option(
         "--weights",
         metavar="|".join(WEIGHTS),
-        help="what weights do, for any planner; counted is --parameters "
-        f"(default: {WEIGHTS[0]}). Named budgets follow from it",
+        help="weights: left out, counted against the budget (--parameters) or read in place "
+        f"(default: {WEIGHTS[0]}); named budgets follow",
     ),
 ]
 MachineOption = Annotated[str, typer.Option("--machine", help="a preset, or a .toml/.json file")]
@@ -58,9 +58,7 @@ PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out
 ExportLp = Annotated[
     Path | None, typer.Option("--export-lp", help="write the paper's ILP there, and do not plan")
 ]
-ExportMps = Annotated[
-    Path | None, typer.Option("--export-mps", help="the same as free MPS; both may be given")
-]
+ExportMps = Annotated[Path | None, typer.Option("--export-mps", help="also write it as free MPS")]
 
 
 def weights_given(parameters: bool, weights: str | None) -> str:

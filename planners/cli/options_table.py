@@ -12,7 +12,7 @@ from planners.cli.output import CommandAnswer
 from planners.core.options_table import options_table
 from planners.core.registry import planner as find_planner
 
-Planner = Annotated[str | None, typer.Argument(help="a planner's name; all without one")]
+Planner = Annotated[str | None, typer.Argument(help="name of a planner; without one, all")]
 
 
 @app.command("options")

@@ -19,7 +19,7 @@ TOUCHED = "touched"
 Capacity = Annotated[str | None, typer.Option("--capacity", help="bytes, or e.g. 256KiB")]
 Memories = Annotated[
     str | None,
-    typer.Option("--machine", help="a preset or a file, for its memories, in place of one"),
+    typer.Option("--machine", help="pack into this machine's memories: a preset or a file"),
 ]
 
 
@@ -33,10 +33,10 @@ def pack(
     time_limit: TimeLimit = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Find an offset for each lifetime (half-open intervals), or what cannot fit together.
+    """Pack lifetimes (half-open intervals): find an offset for each, or which do not fit.
 
-    Without a capacity and a machine: in the least memory found, with a proven bound. Offsets that
-    the file has already are left aside; `spillway audit` looks at them.
+    Without a capacity or a machine, they are packed into the least memory found, with a proven
+    bound. Offsets in the file are ignored here; `spillway audit` checks them.
     """
     from planners.allocation.csv_io import read_rows
 
@@ -93,7 +93,7 @@ def _in_least(items: Sequence[Any], time_limit: float, reporter: Reporter) -> Fo
         "gap": gap,
         "conflict": [],
     }
-    proof = "no packing has less" if extent == bound else f"none has less than {bound}"
+    proof = "no packing has less" if extent == bound else f"no packing has less than {bound}"
     lines = ["status,packed", f"extent,{extent},{proof} (gap {gap:.2%})"]
     lines += [f"{id},{at}" for id, at in tight.offsets.items()]
     return "packed", facts, lines
@@ -128,7 +128,7 @@ def _in_several(rows: Sequence[Any], machine: str, time_limit: float) -> Found:
     }
     lines = [f"status,{placed.status}"]
     if placed.places:
-        proof = "no plan has less" if placed.proven else f"none has less than {placed.bound_bytes}"
+        proof = "no plan has less" if placed.proven else f"none less than {placed.bound_bytes}"
         lines.append(f"bytes through slow memories,{placed.slow_bytes},{proof}")
         lines += [f"{id},{memory},{at}" for id, (memory, at) in placed.places.items()]
     return placed.status, facts, lines

@@ -42,7 +42,7 @@ def simulate(
     machine: Annotated[str | None, typer.Option("--machine")] = None,
     serial: Annotated[bool, typer.Option("--serial", help="overlap nothing")] = False,
     operators: Annotated[
-        bool, typer.Option("--operators", help="and what binds computing, and each operator")
+        bool, typer.Option("--operators", help="also print what binds each operator")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -89,30 +89,33 @@ def simulate(
 @app.command()
 def run(
     plan_file: PlanFile,
-    seed: Annotated[int, typer.Option("--seed", help="of random weights and inputs")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="seed of random weights and inputs")] = 0,
     model: Annotated[
         Path | None, typer.Option("--model", help="the .tflite file of the plan, with its weights")
     ] = None,
     weights: Annotated[
-        Path | None, typer.Option("--weights", help="streaming: safetensors in its order")
+        Path | None,
+        typer.Option("--weights", help="streaming: a safetensors file in the plan's order"),
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="streaming: report the median")] = 1,
     device: Annotated[str, typer.Option("--device", help="streaming: cpu, or cuda")] = "cpu",
     as_json: AsJson = False,
 ) -> None:
-    """Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch.
+    """Execute a plan in an arena of its bytes, or stream it from disk; compare with PyTorch.
 
     A plan for a .tflite file runs with that file's own weights, beside the file itself.
     """
     plan = sp.Plan.load(plan_file)
     tflite = "tflite" in plan.graph.source
     if model is not None and not tflite:
-        raise BadInput("--model is for plans of .tflite files: other models have their weights")
+        raise BadInput("--model is only for plans of .tflite files")
     if plan.details.streamed and not tflite:
         run_streaming(plan, weights, seed, repeats, device, as_json)
         return
     if weights is not None or repeats != 1 or device != "cpu":
-        raise BadInput(f"weights, repeats and device are for streaming plans, not {plan.planner}")
+        raise BadInput(
+            f"--weights, --repeats and --device are for streaming plans, not {plan.planner}"
+        )
     with Reporter(f"running {plan.graph.name}"):
         done = sp.execute(plan, model, seed=seed, float64=not tflite)
     facts = {

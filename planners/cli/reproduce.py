@@ -30,7 +30,9 @@ def reproduce(
         typer.Argument(help="which paper, or all"),
     ],
     models: Annotated[str | None, typer.Option("--models", help="with commas")] = None,
-    budgets: Annotated[str, typer.Option("--budgets", help="cosma: with commas")] = "MR,MH,MP",
+    budgets: Annotated[
+        str, typer.Option("--budgets", help="cosma: separated by commas")
+    ] = "MR,MH,MP",
     granularity: GranularityOption = "folded",
     time_limit: TimeLimit = 60.0,
     sweep_size: Annotated[
@@ -40,12 +42,12 @@ def reproduce(
     execute: Annotated[
         bool, typer.Option("--execute", help="cosma: run the joint plans too")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="not cosma: a cut of seconds")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="a short run (not for cosma)")] = False,
     resume: Annotated[
-        Path | None, typer.Option("--resume", help="keep results here, and go on from them")
+        Path | None, typer.Option("--resume", help="store results here and resume from them")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="save the report as Markdown; all: HTML beside it")
+        Path | None, typer.Option("--out", help="save the report as Markdown; all: also as HTML")
     ] = None,
     data: Annotated[
         Path | None,
@@ -53,7 +55,7 @@ def reproduce(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's."""
+    """Reproduce a paper's comparison: COSMA's, Optimus's, vMCU's or Demand Layering's."""
     require_distinct([], {"--resume": resume, "--out": out})
     if data is not None and out is None:
         raise BadInput("--data is for the page that --out writes")

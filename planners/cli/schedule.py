@@ -18,24 +18,24 @@ PACK_S = 2.0
 """The most that packing one network's activations may take."""
 
 Networks = Annotated[
-    list[str], typer.Argument(help="MODEL:PERIOD_MS:DEADLINE_MS, the last one or two left out")
+    list[str], typer.Argument(help="MODEL[:PERIOD_MS[:DEADLINE_MS]] of each network")
 ]
 PolicyOption = Annotated[
-    str, typer.Option("--policy", help="edf, or fixed: the network named first goes first")
+    str, typer.Option("--policy", help="edf, or fixed: by the order of the networks")
 ]
 Ring = Annotated[str, typer.Option("--ring", help="size of one ring for all, or auto")]
 Stages = Annotated[
-    int, typer.Option("--stages", min=2, max=3, help="2: memory is shared; 3: copies to the GPU's")
+    int, typer.Option("--stages", min=2, max=3, help="2: shared memory; 3: copies to the GPU's")
 ]
 Slices = Annotated[
-    int, typer.Option("--slices", min=1, help="no layer above the network's largest over this")
+    int, typer.Option("--slices", min=1, help="cut layers to at most the largest divided by this")
 ]
 Spread = Annotated[
-    float, typer.Option("--spread", min=0, help="times may be longer by this share of them")
+    float, typer.Option("--spread", min=0, help="times may be up to this share longer")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="of the draws")]
-Draws = Annotated[int, typer.Option("--draws", min=0, help="draws of all times, to compare")]
-Period = Annotated[str, typer.Option("--period", help="ms, of networks that say none")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="seed of the draws")]
+Draws = Annotated[int, typer.Option("--draws", min=0, help="draws of all times, for comparison")]
+Period = Annotated[str, typer.Option("--period", help="default period in ms")]
 MostJobs = Annotated[int, typer.Option("--jobs", min=1, help="most jobs in a hyperperiod")]
 
 
@@ -104,7 +104,7 @@ def _table(facts: Mapping[str, Any]) -> str:
         f"{size_text(facts['memory_bytes'])} of parameters in memory",
         f"hyperperiod {facts['hyperperiod_s'] * 1e3:.6g} ms, {facts['jobs']} jobs, "
         f"{facts['layers']} layers; {engines}",
-        f"activations beside it, each network's in its own place: "
+        f"activations in addition, each network's in its own place: "
         f"{size_text(facts['activation_bytes'])}",
         f"{'task':<24}{'period':>10}{'deadline':>10}{'never above':>13}  {'':<16}ring",
     ]

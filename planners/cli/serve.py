@@ -20,7 +20,7 @@ def serve(
         typer.Option(
             "--allow-websocket-origin",
             metavar="NAME",
-            help="by which name others ask for it, with its port; several times for several",
+            help="host and port under which others reach it; repeatable",
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,

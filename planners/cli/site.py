@@ -36,19 +36,22 @@ def _listed(text: str) -> list[str]:
 
 @app.command()
 def site(
-    models: Annotated[str, typer.Option("--models", help="names or files, with commas")],
-    out: Annotated[Path, typer.Option("--out", help="a folder, new or empty or of this command")],
+    models: Annotated[str, typer.Option("--models", help="models or files, separated by commas")],
+    out: Annotated[Path, typer.Option("--out", help="a new or empty folder, or this command's")],
     planners: Annotated[
         str,
-        typer.Option("--planners", help="names with commas, options too: fusion:objective=latency"),
+        typer.Option(
+            "--planners",
+            help="planners, separated by commas; with options: fusion:objective=latency",
+        ),
     ] = ",".join(name for name, *_ in OURS if name != AUTO),
-    budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,256KiB,MP",
+    budgets: Annotated[str, typer.Option("--budgets", help="separated by commas")] = "MR,256KiB,MP",
     machine: MachineOption = "npu_small",
     time_limit: Annotated[
         float, typer.Option("--time-limit", min=0.001, help="seconds for each plan")
     ] = 10.0,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="processes on this machine")] = 1,
-    title: Annotated[str, typer.Option("--title", help="of the first page")] = "Spillway",
+    title: Annotated[str, typer.Option("--title", help="title of the first page")] = "Spillway",
     tour: Annotated[bool, typer.Option("--tour/--no-tour", help="the guided tour")] = True,
     assignments: Annotated[
         bool, typer.Option("--assignments/--no-assignments", help="the ten tasks")
@@ -88,7 +91,7 @@ def site(
     table |= {"size": size_text(done.size_bytes), "open": str(out / "index.html")}
     lines = [print_table(table), *(f"failed: {line}" for line in done.failures)]
     if done.stopped:
-        lines.append("stopped: the same command again makes the rest")
+        lines.append("stopped: run the same command again for the rest")
     CommandAnswer(as_json).give(facts, "\n".join(lines))
     if done.stopped or done.failures:
         raise typer.Exit(FAILED)

@@ -106,29 +106,34 @@ def _is_there(path: Path) -> bool:
 @app.command()
 @with_planner_options(("schedule", "replacement", "wishes"))
 def sweep(
-    model: Annotated[list[str], typer.Argument(help="models, with spaces or commas, or: all")],
+    model: Annotated[
+        list[str], typer.Argument(help="models, separated by spaces or commas, or all")
+    ],
     planners: Annotated[
         str,
-        typer.Option("--planners", help="names with commas, options too: overlap:objective=ram"),
+        typer.Option(
+            "--planners", help="planners, separated by commas; with options: overlap:objective=ram"
+        ),
     ] = DEFAULT,
-    budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,MH,MP",
+    budgets: Annotated[str, typer.Option("--budgets", help="separated by commas")] = "MR,MH,MP",
     machine: MachineOption = "npu_small",
     time_limit: TimeLimit = 60.0,
     out: Annotated[
         Path | None, typer.Option("--out", help="save the table: .csv, or .parquet")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option("--resume", help="keep each row here, plan none twice")
+        Path | None, typer.Option("--resume", help="store each row here; skip rows already there")
     ] = None,
     plans: Annotated[
         Path | None, typer.Option("--plans", help="keep each plan in this folder")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", min=0, help="give a plan up after these seconds")
+        float | None,
+        typer.Option("--timeout", min=0, help="give up on a plan after so many seconds"),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="processes on this machine")] = 1,
     scheduler: Annotated[
-        str | None, typer.Option("--scheduler", help="of Dask, e.g. tcp://10.0.0.5:8786")
+        str | None, typer.Option("--scheduler", help="address of Dask, e.g. tcp://10.0.0.5:8786")
     ] = None,
     shape: Input = None,
     granularity: GranularityOption = "fused",
@@ -186,12 +191,14 @@ def sweep(
 
 @app.command()
 def calibrate(
-    out: Annotated[Path, typer.Option("--out", help="where the machine's TOML goes")],
-    folder: Annotated[Path | None, typer.Option("--folder", help="disk to be measured")] = None,
+    out: Annotated[Path, typer.Option("--out", help="write the machine file here")],
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="folder on the disk to measure")
+    ] = None,
     model: Annotated[
         str | None, typer.Option("--model", help="time its layers: --out is a table for --times")
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="of each layer")] = 5,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="repetitions of each layer")] = 5,
     shape: Input = None,
     granularity: GranularityOption = "fused",
     as_json: AsJson = False,
@@ -202,7 +209,7 @@ def calibrate(
     require_distinct([model], {"--out": out})
     if model is not None:
         if folder is not None:
-            raise BadInput("folder goes with a machine file: a model's table has none")
+            raise BadInput("--folder is for a machine file, not for a model's table of times")
         time_layers(load(model, shape, granularity, "4"), out, repeats, as_json)
         return
 

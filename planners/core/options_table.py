@@ -44,7 +44,7 @@ def _domain(spec: Spec) -> str:
             unit = f" {spec.unit}" if spec.unit else ""
             return f"{spec.least:g}{most or ' and above'}{unit}"
         case "names":
-            return "names with commas between"
+            return "names separated by commas"
         case "texts":
             return "files or folders" if spec.file else "texts"
         case _:

@@ -23,7 +23,7 @@ class CosmaOptions(Options):
 
     objective: str = choice(
         OBJECTIVES,
-        "what is least: off-chip traffic, memory at once, traffic and then latency, or latency",
+        "the objective: off-chip traffic, peak memory, traffic and then latency, or latency",
         label="Objective",
         words={
             "traffic": "least traffic",
@@ -35,7 +35,7 @@ class CosmaOptions(Options):
     )
     schedule: str = choice(
         SCHEDULES,
-        "the order of operators: the model's, of least peak, the best, or the best in parts",
+        "the order of operators: the model's, least peak, optimal, or divide and conquer",
         label="Order",
         words={
             "default": "as the model has it",
@@ -46,7 +46,7 @@ class CosmaOptions(Options):
         place="front",
     )
     break_nodes: str | tuple[str, ...] = names(
-        AUTO, "dnc: operators that cut the network, with commas between, or auto", place="front"
+        AUTO, "dnc: operators that cut the network, separated by commas, or auto", place="front"
     )
     method: str = choice(
         ("search", "ilp"),
@@ -56,7 +56,7 @@ class CosmaOptions(Options):
     )
     replacement: str = choice(
         (OPTIMAL, *SCHEMES),
-        "how it is chosen what leaves: the optimum, proven, or a scheme to compare it with",
+        "which tensors are spilled: the proven optimum, or a scheme to compare with",
         label="Replacement",
         words={
             OPTIMAL: "optimal",
@@ -70,11 +70,11 @@ class CosmaOptions(Options):
         "HiGHS", "ilp: HiGHS, CBC, or another solver that PuLP finds", label="Solver of the ILP"
     )
     paper_strict: bool = flag(
-        "ilp: the paper's equations to the letter", label="paper to the letter", short="strict"
+        "ilp: exactly the paper's equations", label="exactly the paper's equations", short="strict"
     )
     alignment: int = whole(
         64,
-        "bytes that addresses of the schemes' arena are multiples of",
+        "alignment of addresses in the schemes' arena",
         least=1,
         unit="bytes",
         label="Alignment of the arena",
@@ -84,7 +84,7 @@ class CosmaOptions(Options):
 
     def rules(self) -> Iterator[Rule]:
         if self.schedule != "dnc":
-            yield Rule("break_nodes", "only divide and conquer has them: use schedule='dnc'")
+            yield Rule("break_nodes", "only divide and conquer uses them: use schedule='dnc'")
         elif self.objective == "peak":
             yield Rule("break_nodes", "for least memory the network is not cut")
         if self.schedule == "dnc":
@@ -94,7 +94,7 @@ class CosmaOptions(Options):
             yield Rule("paper_strict", "only the paper's ILP has it: use method='ilp'")
             yield from self._without_ilp()
         else:
-            yield Rule("replacement", "the ILP chooses what leaves")
+            yield Rule("replacement", "the ILP itself chooses what is spilled")
         if self.replacement == OPTIMAL:
             yield Rule("alignment", "only schemes have an aligned arena", idle=True)
 

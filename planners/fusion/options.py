@@ -11,7 +11,7 @@ OBJECTIVES = ("traffic", "latency")
 FUSERS = ("no_fusion", "fused_layer", "dnnvm", "efficient_s")
 OWN_SEARCH = "{} is a search of its own"
 LEAST_TRAFFIC = "{} is for traffic only"
-OWN_RULES = "{} goes by its own rules: leave it out, or have no wishes"
+OWN_RULES = "{} does not support wishes: leave one of them out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class FusionOptions(Options):
 
     objective: str = choice(
         OBJECTIVES,
-        "what is least: off-chip traffic, or latency on the machine",
+        "the objective: off-chip traffic, or latency on the machine",
         label="Objective",
         words={"traffic": "least traffic", "latency": "least latency"},
         place="front",
@@ -48,7 +48,7 @@ class FusionOptions(Options):
     )
     bands: int = choice(
         tuple(2**n for n in range(17)),
-        "the most bands of columns in a tile: 1, 2, 4, 8 or so on",
+        "the most bands of columns in a tile, a power of two",
         default=8,
         label="Bands of columns, at most",
         words={n: str(n) for n in (1, 2, 4, 8, 16)},
@@ -64,13 +64,13 @@ class FusionOptions(Options):
         short="{} channels",
     )
     double_buffer: bool = flag(
-        "use what the budget leaves to load ahead",
+        "prefetch into what the budget leaves",
         default=True,
-        label="load ahead where there is room",
-        short="no loading ahead",
+        label="prefetch where there is room",
+        short="no prefetch",
     )
     free_local_layers: bool = flag(
-        "the search takes local layers alone for free, as the paper's artefact does",
+        "local layers alone cost nothing in the search, as in the paper's artefact",
         label="local layers alone for free",
         short="local for free",
     )

@@ -14,7 +14,7 @@ class JoinedOptions(Options):
     """Options of the planner that joins the four methods in one plan."""
 
     objective: str = choice(
-        OBJECTIVES, "what the plan has the least of", label="Best for", place="front"
+        OBJECTIVES, "the objective: what the plan minimises", label="Best for", place="front"
     )
     others: bool = flag(
         "ask the other planners too, and take the best plan of all",
@@ -23,18 +23,18 @@ class JoinedOptions(Options):
         short="alone",
     )
     improve: bool = flag(
-        "in the time that is left run blocks other ways, one by one, where it gets better",
+        "local search in the remaining time: try other ways to run single blocks",
         default=True,
-        label="better in all of the time (improve)",
+        label="local search (improve)",
         short="quick",
     )
     fallback: bool = flag(
-        "alone, and with no time for blocks in the pool: all as fused groups, or no plan",
+        "without others, where time is too short for the pool: only fused groups, or no plan",
         default=True,
         place="none",
     )
     begin: tuple[str, ...] = texts(
-        "a plan made before, or a folder that a sweep keeps plans in: never worse than these",
+        "warm start: a plan, or a sweep's folder of plans; the result is never worse",
         place="none",
         file=True,
     )

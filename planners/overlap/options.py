@@ -17,7 +17,7 @@ class OverlapOptions(Options):
 
     objective: str = choice(
         OBJECTIVES,
-        "within the budget: least work done again, least RAM, or least latency by whole rows",
+        "within the budget: least repeated work, least RAM, or least latency by whole rows",
         label="Objective",
         words={
             "macs": "least work within the budget",

@@ -33,12 +33,12 @@ class StreamingOptions(Options):
     )
     slices: int = whole(
         1,
-        "no layer is larger than the largest over this; 0: what is best",
+        "cut layers to at most the largest divided by this; 0: the planner's choice",
         most=65536,
         label="Layers",
         words={
             1: "whole",
-            0: "as is best",
+            0: "planner's choice",
             **{n: f"≤ largest / {n}" for n in (2, 3, 4, 6, 8, 12, 16)},
         },
         place="front",
@@ -77,8 +77,8 @@ class StreamingOptions(Options):
     )
     times: str = text(
         "",
-        "of layers: roofline, or a CSV file layer,read_s,copy_s,kernel_s; other planners take "
-        "layer,kernel_s too, and what Vela, PyTorch's profiler or TFLite's benchmark export",
+        "times of layers: roofline, or a CSV file layer,read_s,copy_s,kernel_s; other planners "
+        "take layer,kernel_s too, and what Vela, PyTorch's profiler or TFLite's benchmark export",
         label="Times",
         words={"": "what suits the machine", "roofline": "its roofline"},
         short="{}",
@@ -90,7 +90,7 @@ class StreamingOptions(Options):
         most=1_000_000,
         label="Bound: times may be",
         words={
-            0.0: "as they are",
+            0.0: "fixed",
             **{n / 100: f"up to {n} % longer" for n in (5, 10, 20, 50, 100)},
         },
         short="bound",
@@ -103,18 +103,20 @@ class StreamingOptions(Options):
         words={0: "none", 100: "100 draws", 1000: "1,000 draws"},
         short="band",
     )
-    seed: int = whole(0, "of the draws", most=2**32 - 1, label="Seed of the draws", short="seed {}")
+    seed: int = whole(
+        0, "seed of the draws", most=2**32 - 1, label="Seed of the draws", short="seed {}"
+    )
 
     def rules(self) -> Iterator[Rule]:
         if self.pipeline != "exact":
-            yield Rule("stages", "it goes with pipeline exact: the others say theirs")
-            yield Rule("joint", "it goes with pipeline exact")
+            yield Rule("stages", "only for pipeline exact: the others have fixed stages")
+            yield Rule("joint", "only for pipeline exact")
         elif self.stages == 3 or self.twice:
-            yield Rule("joint", "one memory goes with two stages, without rings mapped twice")
+            yield Rule("joint", "one memory needs two stages, and rings that are not mapped twice")
         if self.pipeline not in ("async", "2s"):
             yield Rule(
                 "ring",
-                f"pipeline {self.pipeline} finds its rings: a ring size goes with async or 2s",
+                f"pipeline {self.pipeline} finds its rings: a ring size is for async and 2s",
             )
         if not self.pipeline.endswith("-md"):
             yield Rule("step", "only the paper's search of rings (-md) has a step", idle=True)

@@ -151,7 +151,7 @@ def planned(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
     if "weights" in rows and len(kinds := sorted(rows["weights"].dropna().unique())) > 1:
         words = " and ".join(WORDS[each] for each in kinds)
         raise BadInput(
-            f"the table has plans with weights {words}: they are not of one problem, name one "
+            f"the table has plans with weights {words}: these are different problems, name one "
             f"({', '.join(kinds)})"
         )
     return rows.dropna(subset=wanted)

@@ -82,7 +82,7 @@ def test_what_the_arena_must_have_is_told_and_judged_where_it_is_known(
     assert "about" in need.sentence()
     assert code_of("audit", str(path), "--max-arena", "1KiB") == 0
     said = capfd.readouterr().out
-    assert "--max-arena: not judged, because the tail is estimated" in said
+    assert "--max-arena: not checked, because the tail is only estimated" in said
     assert need.sentence() in said
     known = ArenaNeed(head, 912, "tflite-micro 0.1 on x86_64", 64, measured=True)
     monkeypatch.setattr(tflm_arena, "_measured", lambda _path: known)

@@ -88,7 +88,7 @@ def test_wrong_input(model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[s
     told = {
         ("winners", tmp_path / "none.csv"): "no file",
         ("reproduce", "vmcu", "--data", tmp_path): "--data is for the page that --out writes",
-        ("winners", tmp_path / "broken.parquet"): "is no table that spillway sweep wrote",
+        ("winners", tmp_path / "broken.parquet"): "is not a table that spillway sweep wrote",
         ("winners", tmp_path / "other.csv"): "the table has no column 'model'",
         ("winners", tmp_path / "other.csv", "--by", "speed"): "no metric 'speed'",
         ("sweep", model, "--jobs", 2, "--scheduler", "tcp://x:1"): "--jobs is for this machine",

@@ -60,5 +60,5 @@ def test_planners_without_wishes_say_so(capfd: pytest.CaptureFixture[str], plann
     code, _, err = spillway(capfd, *asked, "--wish", "keep relu__1")
     assert code == 2
     assert err.endswith(
-        f"spillway: wish 'keep relu__1': {planner} does not know it; it knows none\n"
+        f"spillway: wish 'keep relu__1': {planner} does not support it; it supports none\n"
     )

@@ -192,7 +192,7 @@ def test_a_stop_ends_the_solver_s_process() -> None:
 
 
 def test_takes_no_baseline_replacement() -> None:
-    with pytest.raises(sp.BadInput, match="the ILP chooses what leaves"):
+    with pytest.raises(sp.BadInput, match="the ILP itself chooses what is spilled"):
         sp.plan(random_graph(1, 5), method="ilp", replacement="belady")
 
 

@@ -172,7 +172,7 @@ def test_inputs_and_outputs_take_their_time() -> None:
     ("options", "reason"),
     [
         ({"pipeline": "3s"}, "choose one of exact, pre, seq"),
-        ({"ring": "1MiB"}, "a ring size goes with async or 2s"),
+        ({"ring": "1MiB"}, "a ring size is for async and 2s"),
         ({"slices": -1}, "slices must be a whole number"),
         ({"pipeline": "sync", "twice": True}, "no rings that could be mapped twice"),
         ({"spread": float("nan")}, "spread must be a number from 0 to 1,000,000"),

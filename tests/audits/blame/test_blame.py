@@ -141,11 +141,11 @@ def test_where_time_ended_that_is_said(tmp_path: Path) -> None:
     assert short.to_json()["finished"] is False
     plan.save(tmp_path / "plan.json")
     asked = ["blame", str(tmp_path / "plan.json"), "--time-limit", "0.001"]
-    assert "time ended before all changes were planned" in CliRunner().invoke(app, asked).output
+    assert "time ran out before all changes were planned" in CliRunner().invoke(app, asked).output
 
 
 def test_a_model_is_to_be_planned_first(tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(b"")
     answer = CliRunner().invoke(app, ["blame", str(tmp_path / "net.onnx")])
     assert isinstance(answer.exception, sp.BadInput)
-    assert "is a model: spillway plan" in str(answer.exception)
+    assert "is a model: run spillway plan" in str(answer.exception)
