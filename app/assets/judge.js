@@ -64,10 +64,10 @@ function sizeOf(text) {
 function addressOf(value) {
   const isNumber = Number.isInteger(value);
   if (!isNumber && typeof value !== 'string')
-    refuse(`${letters(told(value), 60)} is no address: write bytes, or a size such as 4KiB`);
+    refuse(`${letters(told(value), 60)} is not an address: write bytes, or a size such as 4KiB`);
   if (String(value) === '0') return 0n;
   const size = sizeOf(isNumber ? BigInt(value).toString() : value);
-  return size === null ? refuse(`${letters(told(value), 60)} is no address: write bytes, or 4KiB`)
+  return size === null ? refuse(`${letters(told(value), 60)} is not an address: write bytes, or 4KiB`)
     : size;
 }
 

@@ -18,9 +18,9 @@ from planners.core.units import format_bytes, parse_size
 
 ALIGNMENT = 64  # bytes; an option of that name in the plan takes precedence
 NO_END = 1 << 62
-ROLLS = "{} is in a line buffer, whose rows roll with the tiles: none of them moves alone."
-TURNS = "The pool turns: a tensor's place follows from the one before it, so none moves alone."
-RINGS = "Rings turn: where bytes lie follows from those read before, so none move alone."
+ROLLS = "{} is in a line buffer, whose rows roll with the tiles: none of them can be moved alone."
+TURNS = "In a circular pool each address follows from the one before: no tensor can be moved alone."
+RINGS = "In a ring each address follows from what was read before: nothing can be moved alone."
 NOTE = "by hand: "
 
 
@@ -98,8 +98,8 @@ def why_outside(plan: sp.Plan, stay: sp.Residency, offset: int) -> str:
     room = room_of(plan, stay)
     if room.start <= offset and offset + stay.size_bytes <= room.stop:
         return ""
-    what = f"{stay.tensor}, {format_bytes(stay.size_bytes)}, lies in {placed_at(plan, stay).memory}"
-    return f"{what}: from {at_text(room.start)} to {at_text(room.stop)}, and nowhere else"
+    what, memory = f"{stay.tensor}, {format_bytes(stay.size_bytes)}", placed_at(plan, stay).memory
+    return f"{what}, must lie in {memory}, from {at_text(room.start)} to {at_text(room.stop)}"
 
 
 def _rewritten(
@@ -198,7 +198,7 @@ def address_of(text: str) -> int:
         try:
             return int(plain, 16)
         except ValueError:
-            raise BadInput(f"{text.strip()!r:.40} is no address; write e.g. 0x4000") from None
+            raise BadInput(f"{text.strip()!r:.40} is not an address; write e.g. 0x4000") from None
     return 0 if plain == "0" else parse_size(plain)
 
 

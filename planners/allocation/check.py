@@ -67,5 +67,5 @@ def _check_names(lifetimes: Sequence[Lifetime], offsets: Mapping[str, int]) -> N
         raise InvalidPlan(f"{missing[0]!r} has no offset", kind="ids")
     if unknown := sorted(offsets.keys() - names):
         raise InvalidPlan(
-            f"an offset is given for {unknown[0]!r}, which is no lifetime", kind="ids"
+            f"an offset is given for {unknown[0]!r}, which is not a lifetime", kind="ids"
         )

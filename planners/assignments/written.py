@@ -132,13 +132,13 @@ class _Writer:
 def _address(text: Any) -> int:
     """An address in bytes. Raises `BadInput`."""
     if isinstance(text, bool) or not isinstance(text, int | str):
-        raise BadInput(f"{text!r:.60} is no address: write bytes, or a size such as 4KiB")
+        raise BadInput(f"{text!r:.60} is not an address: write bytes, or a size such as 4KiB")
     if str(text) == "0":
         return 0
     try:
         return parse_size(str(text))
     except BadInput as error:
-        raise BadInput(f"{text!r:.60} is no address: write bytes, or 4KiB") from error
+        raise BadInput(f"{text!r:.60} is not an address: write bytes, or 4KiB") from error
 
 
 def moves_of_order(

@@ -221,7 +221,7 @@ class Referee:
             self._report()
         for task in list(self.race.running.values()):
             took_s = self.clock.elapsed_s - self._begun[task.number]
-            self.race.given_up(task, "it was still at work at the end", took_s)
+            self.race.given_up(task, "it was still running at the end", took_s)
 
     def hear(self, task: Task, moment: Progress) -> bool:
         """A form's report goes on to the caller; False where it is to end."""

@@ -228,9 +228,9 @@ class Race:
         if not outcome.has_plan:
             runner.ended = "" if runner.wants_time else outcome.reason
         elif outcome.status == "optimal" and not runner.form.staged:
-            runner.ended = "its own aim is proven"
+            runner.ended = "its own objective is proven"
         elif outcome.took_s <= EARLY * outcome.task.limit_s or self._as_before(runner):
-            runner.ended = "it ended by itself"
+            runner.ended = "it finished"
         elif outcome.value is not None and outcome.value <= (1 + NEAR) * runner.bound:
             runner.ended = f"it is within {NEAR:.1%} of what it can reach"
         if outcome.value is not None and (self.best is None or outcome.key < self.best.key):
@@ -278,7 +278,7 @@ class Race:
             return "no plan of the problem is better than the best found"
         if self._lost(runner):
             return "it cannot be better than the best found"
-        return "the time was over" if runner.outcomes else NO_TIME
+        return "the time ran out" if runner.outcomes else NO_TIME
 
     def _lost(self, runner: Runner) -> bool:
         best = self.best

@@ -115,8 +115,8 @@ def _proof(plan: Plan, race: Race, verdict: BestOfForms) -> str:
         f"{verdict.words}; no plan of the problem has less than {floor}" if floor else verdict.words
     )
     if claims.bound_bytes == claims.objective_bytes:
-        return f"{words}; what {plan.planner} proves is of its own aim"
-    return f"{words}; {plan.planner}'s own aim is not proven"
+        return f"{words}; what {plan.planner} proves is about its own objective"
+    return f"{words}; {plan.planner}'s own objective is not proven"
 
 
 def _clock(verdict: BestOfForms) -> str:

@@ -246,7 +246,7 @@ def _from_file(path: Path) -> Graph:
 def _of_no_kind(path: Path) -> BadInput:
     advice = "; what Python pickled is not loaded: torch.export.save writes a .pt2"
     pickled = advice if path.suffix.lower() in PICKLED else ""
-    return BadInput(f"{path} is no model file: graphs (.json), {titles()} are read{pickled}")
+    return BadInput(f"{path} is not a model file: graphs (.json), {titles()} are read{pickled}")
 
 
 def no_such_model(name: str) -> UnknownName:

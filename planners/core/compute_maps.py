@@ -146,7 +146,7 @@ def check_compute(
         _check_map(each, lambda reason, i=i: fail(f"compute_maps[{i}]: {reason}"))  # type: ignore[misc]
     for kind in rates:
         if not kind.isidentifier():
-            fail(f"compute_rates: {kind!r:.80} is no kind of operator")
+            fail(f"compute_rates: {kind!r:.80} is not a kind of operator")
     named = [name for group in ports.parallel for name in group]
     for name in (*named, *ports.shared):
         if name not in memories:
@@ -167,7 +167,7 @@ def _check_map(each: ComputeMap, fail: Callable[[str], None]) -> None:
         fail("kinds names none")
     for kind in each.kinds:
         if kind not in KINDS:
-            fail(f"{kind!r:.80} is no kind of operator: {', '.join(KINDS)}")
+            fail(f"{kind!r:.80} is not a kind of operator: {', '.join(KINDS)}")
     rows, columns = each.pixels
     axes = {"pixels[0]": rows, "pixels[1]": columns}
     axes |= {"outputs": each.outputs, "inputs": each.inputs, "kernel": each.kernel}

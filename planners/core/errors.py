@@ -113,7 +113,7 @@ def refusal(
     if bound_bytes > have_bytes:
         return BudgetTooSmall(need_bytes, have_bytes, operator, tensors, remedy)
     return NoPlanFound(
-        f"none found: no plan in {have_bytes} bytes, nor a proof that there is none; "
+        f"none found: no plan in {have_bytes} bytes, and no proof that none exists; "
         f"{need_bytes} bytes have one, where operator {operator!r} ({', '.join(tensors)}) binds; "
         f"{remedy}: allow more time, or a larger budget",
         need_bytes,
@@ -145,7 +145,8 @@ class MemoriesTooSmall(BudgetTooSmall):
         needs = f"operator {operator!r} ({', '.join(tensors)}) needs {need_bytes} bytes at once"
         if need_bytes <= have_bytes:
             text = (
-                f"{needs}, {names} have {have_bytes} in all, but no way to share them out ({why})"
+                f"{needs}, {names} have {have_bytes} in all, but the tensors cannot be divided "
+                f"among them ({why})"
             )
         elif len(memories) == 1:
             text = (

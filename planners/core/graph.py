@@ -470,7 +470,7 @@ def _validate(graph: Graph) -> None:
             if name not in graph.tensors or name in available:
                 raise BadInput(f"operator {op.name!r} cannot write {name!r}: unknown or written")
             if graph.tensors[name].kind != "activation":
-                raise BadInput(f"operator {op.name!r} writes {name!r}, which is no activation")
+                raise BadInput(f"operator {op.name!r} writes {name!r}, which is not an activation")
             available.add(name)
         _validate_parts(graph, op)
     for name in (*graph.inputs, *graph.outputs):
@@ -494,7 +494,7 @@ def _validate_state(graph: Graph) -> None:
         raise BadInput(f"state {lost[0]!r:.60} has no new value, or is no tensor of kind 'state'")
     for name, new in graph.state.items():
         if not isinstance(new, str) or new not in graph.outputs or new not in graph.producer:
-            raise BadInput(f"the new value of state {name!r} is no output of an operator")
+            raise BadInput(f"the new value of state {name!r} is not an output of an operator")
         old, made = graph.tensors[name], graph.tensors[new]
         if (old.shape, old.dtype) != (made.shape, made.dtype):
             raise BadInput(f"the new value of state {name!r} has another shape or type")
@@ -529,4 +529,4 @@ def _validate_numbers(op: Operator) -> None:
 def assert_graph(value: object) -> None:
     """Raises `BadInput` for what is no graph, such as a network's name."""
     if not isinstance(value, Graph):
-        raise BadInput(f"{value!r:.60} is no graph: planners.load(…) gives one by name or file")
+        raise BadInput(f"{value!r:.60} is not a graph: planners.load(…) gives one by name or file")

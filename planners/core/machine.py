@@ -284,7 +284,9 @@ def _validate(machine: Machine) -> None:
     kinds = {engine.name: engine.shares for engine in machine.engines}
     for name, shared in kinds.items():
         if shared and (shared == "compute" or kinds.get(shared) != ""):
-            fail(f"engine {name!r} shares {shared!r}, which is no engine that moves bytes itself")
+            fail(
+                f"engine {name!r} shares {shared!r}, which is not an engine that moves bytes itself"
+            )
         if shared and name in (*_ENGINES, "storage", "copy"):
             fail(f"engine {name!r} has transfers of its own and shares none")
     numbers = machine.numbers()

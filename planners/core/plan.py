@@ -219,4 +219,4 @@ def assert_plan(value: object) -> None:
     """Raises `BadInput` for what is no plan, such as its graph or its file's name."""
     if not isinstance(value, Plan):
         how = "planners.plan(graph) makes one, planners.Plan.load(…) reads one"
-        raise BadInput(f"{value!r:.60} is no plan: {how}")
+        raise BadInput(f"{value!r:.60} is not a plan: {how}")

@@ -147,7 +147,7 @@ def program_from_json(data: Any) -> Program:
 def whole(number: Any) -> int:
     """A whole number as JSON has it. Raises `ValueError` for 0.5, "1" and true."""
     if type(number) is not int:
-        raise ValueError(f"{number!r:.60} is no whole number")
+        raise ValueError(f"{number!r:.60} is not a whole number")
     return number
 
 

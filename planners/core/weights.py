@@ -62,8 +62,8 @@ def cannot(planner: str, asked: str, honoured: Iterable[str]) -> str:
         return ""
     instead = WORDS[instead_of(asked, has)]
     return (
-        f"weights are {instead}: {planner} plans cannot have them {WORDS[asked]}, so they are not "
-        "compared with plans that have"
+        f"weights are {instead}: {planner} cannot plan with weights {WORDS[asked]}, so its plans "
+        "are not comparable"
     )
 
 

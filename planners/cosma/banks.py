@@ -182,5 +182,5 @@ def _none_found(
     return NoPlanFound(
         f"none found: operator {refused.operator!r} ({', '.join(refused.tensors)}) needs "
         f"{refused.need_bytes} bytes at once, {held} have {refused.have_bytes} in all; no way to "
-        "share them out was found, nor a proof that there is none: allow more time"
+        "divide the tensors among them was found, and no proof that none exists: allow more time"
     )

@@ -213,7 +213,9 @@ def _sources(call: Call, stored: Mapping[str, tuple[str, ...]]) -> tuple[str, ..
     text in the place of weights."""
     for name in call.reads:
         if name not in stored:
-            raise BadInput(f"{call.name!r:.80} reads {name!r:.80}, which is no tensor of numbers")
+            raise BadInput(
+                f"{call.name!r:.80} reads {name!r:.80}, which is not a tensor of numbers"
+            )
     return tuple(dict.fromkeys(s for name in call.reads for s in stored[name]))
 
 

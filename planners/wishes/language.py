@@ -68,7 +68,7 @@ def _parsed(text: str, graph: Graph) -> Wish:
     near_kinds = [word for word in words if difflib.get_close_matches(word, KINDS, 1)]
     nearest = difflib.get_close_matches(near_kinds[0], KINDS, 1) if near_kinds else []
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-    raise BadInput(f"wish {text!r:.80} is none: write {FORMS}{hint}")
+    raise BadInput(f"{text!r:.80} is not a wish: write {FORMS}{hint}")
 
 
 def _named(text: str, kind: Kind, names: tuple[str, ...], graph: Graph) -> Wish:
@@ -94,8 +94,8 @@ def require_known(wishes: Iterable[Wish], kinds: Sequence[Kind], planner: str) -
     for wish in wishes:
         if wish.kind not in kinds:
             forms = ", ".join(_FORM[kind] for kind in kinds)
-            knows = f"it knows {forms}" if kinds else "it knows none"
-            raise BadInput(f"wish {str(wish)!r:.80}: {planner} does not know it; {knows}")
+            knows = f"it supports {forms}" if kinds else "it supports none"
+            raise BadInput(f"wish {str(wish)!r:.80}: {planner} does not support it; {knows}")
 
 
 def refused(options: Mapping[str, Any], graph: Graph, planner: str) -> dict[str, Any]:

@@ -282,7 +282,7 @@ def test_who_asks_to_stop_gets_no_answer_or_a_right_one() -> None:
         ({"a": 0, "b": 7}, "outside the 10"),
         ({"a": -1, "b": 4}, "outside the 10"),
         ({"a": 0}, "'b' has no offset"),
-        ({"a": 0, "b": 4, "c": 0}, "'c', which is no lifetime"),
+        ({"a": 0, "b": 4, "c": 0}, "'c', which is not a lifetime"),
     ],
 )
 def test_check_says_what_is_wrong(offsets: dict[str, int], why: str) -> None:

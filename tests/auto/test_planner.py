@@ -175,7 +175,7 @@ def test_own_claims_are_weakened_where_the_aim_is_another() -> None:
     assert dict(made.facts())["status"] == best.words
     told = [note for note in made.notes if note.startswith("auto: best of ")]
     assert len(told) == 1
-    assert "own aim" in told[0]
+    assert "own objective" in told[0]
 
 
 def test_forms_serve_the_objective_by_what_planners_call_theirs() -> None:

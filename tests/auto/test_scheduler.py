@@ -71,7 +71,7 @@ def test_the_time_goes_where_something_can_be_won() -> None:
     assert race.best.task == last
     asked = [task.number for _, task in lanes.asked]
     assert [asked.count(number) for number in range(11)] == [1] * 11
-    assert [race.why(runner) for runner in race.runners[:1]] == ["it ended by itself"]
+    assert [race.why(runner) for runner in race.runners[:1]] == ["it finished"]
     assert race.why(race.runners[6]) == "it cannot be better than the best found"
 
 

@@ -190,7 +190,7 @@ def test_files_of_other_kinds_are_named_as_that(
     for name in ("picture.png", "weights.pth", "table.csv"):
         Path(name).write_bytes(b"\x80\x02}q\x00.")
         for given in (name, f"./{name}", tmp_path / name):
-            with pytest.raises(BadInput, match=r"is no model file: graphs \(\.json\), \.onnx"):
+            with pytest.raises(BadInput, match=r"is not a model file: graphs \(\.json\), \.onnx"):
                 load(given)
     with pytest.raises(BadInput, match=r"pickled is not loaded: torch\.export\.save writes"):
         load("weights.pth")

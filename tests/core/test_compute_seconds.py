@@ -276,7 +276,10 @@ FAULTS = {
     ),
     "no kind": ({"compute_maps": [{"kinds": []}]}, "kinds names none"),
     "kinds missing": ({"compute_maps": [{"outputs": 8}]}, "field 'kinds' is missing"),
-    "an unknown kind": ({"compute_maps": [{"kinds": ["wide"]}]}, "'wide' is no kind of operator"),
+    "an unknown kind": (
+        {"compute_maps": [{"kinds": ["wide"]}]},
+        "'wide' is not a kind of operator",
+    ),
     "one pixel axis": (
         {"compute_maps": [{"kinds": ["dense"], "pixels": [2]}]},
         "pixels must be two",

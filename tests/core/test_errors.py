@@ -32,7 +32,7 @@ def test_without_a_proof_none_was_found() -> None:
     assert not isinstance(error, sp.BadInput)
     assert (error.need_bytes, error.have_bytes, error.tensors) == (120, 100, ("x", "y"))
     assert str(error) == (
-        "none found: no plan in 100 bytes, nor a proof that there is none; 120 bytes have one, "
+        "none found: no plan in 100 bytes, and no proof that none exists; 120 bytes have one, "
         "where operator 'conv2d' (x, y) binds; the least found is 120: allow more time, or a "
         "larger budget"
     )

@@ -53,8 +53,8 @@ def test_what_makes_no_sense(
     [
         ({}, "state 'hidden' has no new value"),
         ({"hidden": "new", "x": "new"}, "state 'x' has no new value, or is no tensor of kind"),
-        ({"hidden": "hidden"}, "new value of state 'hidden' is no output of an operator"),
-        ({"hidden": 3}, "new value of state 'hidden' is no output of an operator"),
+        ({"hidden": "hidden"}, "new value of state 'hidden' is not an output of an operator"),
+        ({"hidden": 3}, "new value of state 'hidden' is not an output of an operator"),
     ],
 )
 def test_state_has_a_new_value(state: dict[str, Any], says: str) -> None:

@@ -196,5 +196,7 @@ def test_a_search_that_the_clock_ends_proves_nothing(monkeypatch: pytest.MonkeyP
         return replace(place_in_banks(*given, **more), status="unknown")
 
     monkeypatch.setattr(banks, "place_in_banks", unknown)
-    with pytest.raises(sp.NoPlanFound, match="none found: operator .* nor a proof that there is"):
+    with pytest.raises(
+        sp.NoPlanFound, match="none found: operator .* and no proof that none exists"
+    ):
         sp.plan(random_graph(1, 4), machine=board(900, 900), budget=900)

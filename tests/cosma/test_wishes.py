@@ -186,7 +186,10 @@ def test_wishes_are_of_the_plan_in_a_file(tmp_path: object) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"wishes": ["fuse op0 op1"]}, 'cosma does not know it; it knows "keep T", "spill T"'),
+        (
+            {"wishes": ["fuse op0 op1"]},
+            'cosma does not support it; it supports "keep T", "spill T"',
+        ),
         ({"wishes": ["keep t0"], "replacement": "belady"}, "use replacement='optimal'"),
         ({"wishes": ["spill t0"], "objective": "peak"}, "objective='peak' spills nothing"),
         ({"wishes": ["keep w"]}, "parameters=True"),

@@ -160,7 +160,7 @@ def test_plans_with_tensors_on_chip_respect_wishes_too(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"wishes": ["conv2d before cat"]}, 'fusion does not know it; it knows "fuse A B"'),
+        ({"wishes": ["conv2d before cat"]}, 'fusion does not support it; it supports "fuse A B"'),
         ({"wishes": ["fuse conv2d cat"], "online": True}, "online goes by its own rules"),
         ({"wishes": ["fuse conv2d cat"], "baseline": "dnnvm"}, "dnnvm goes by its own rules"),
         ({"wishes": ["keep {input}"]}, "fusion keeps what an operator makes"),

@@ -290,5 +290,5 @@ def test_a_text_in_the_place_of_numbers_is_named(place: str, kind: str, tmp_path
     w.operator("CONV_2D", reads, [y], "Conv2DOptions", StrideH=1, StrideW=1)
     w.inputs, w.outputs = [x], [y]
     w.tensors[reads[1 if place == "weights" else 2]]["dtype"] = kind
-    with pytest.raises(sp.BadInput, match="which is no tensor of numbers"):
+    with pytest.raises(sp.BadInput, match="which is not a tensor of numbers"):
         sp.load(w.save(tmp_path / "net.tflite"))

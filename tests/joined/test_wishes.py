@@ -55,7 +55,7 @@ def test_a_wish_changes_the_plan_and_makes_it_no_quicker() -> None:
 
 def test_what_cannot_be_wished_is_said() -> None:
     graph = graph_of()
-    with pytest.raises(sp.BadInput, match="joined does not know it; it knows"):
+    with pytest.raises(sp.BadInput, match="joined does not support it; it supports"):
         sp.plan(graph, "joined", 9000, wishes=["conv2d before conv2d_1"], **ASKED)
     with pytest.raises(sp.WishesConflict):
         sp.plan(graph, "joined", 9000, wishes=["keep relu", "spill relu"], **ASKED)

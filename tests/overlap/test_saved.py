@@ -20,7 +20,7 @@ SPOILT: list[tuple[Spoil, str]] = [
     (lambda x: x["offsets"].update(A=-5), f"layout.offsets['A'] is -5, {RANGE} 0"),
     (lambda x: x["offsets"].update(A=1.5), f"layout.offsets['A'] is 1.5, {RANGE} 0"),
     (lambda x: x["offsets"].update(A=x["offsets"]["A"] + 1), "layout.offsets.A: the plan claims"),
-    (lambda x: x["offsets"].update(zz=1), "the layout places 'zz', which is no tensor"),
+    (lambda x: x["offsets"].update(zz=1), "the layout places 'zz', which is not a tensor"),
     (lambda x: x["offsets"].clear(), "the layout has no place for 'A'"),
     (
         lambda x: x.update(pool_bytes=10**15),

@@ -75,9 +75,11 @@ def test_wishes_are_a_list_of_texts(texts: object) -> None:
 
 def test_a_planner_says_which_kinds_it_knows() -> None:
     wishes = parse(["keep a", "fuse A B"], chain())
-    with pytest.raises(sp.BadInput, match='fuse A B.*cosma does not know it; it knows "keep T"'):
+    with pytest.raises(
+        sp.BadInput, match='fuse A B.*cosma does not support it; it supports "keep T"'
+    ):
         require_known(wishes, ("keep",), "cosma")
-    with pytest.raises(sp.BadInput, match="it knows none"):
+    with pytest.raises(sp.BadInput, match="it supports none"):
         require_known(wishes, (), "streaming")
 
 

@@ -90,4 +90,6 @@ def read_plan(path: str | Path) -> ForeignPlan:
         if words.encode() in start:
             return reader(path)
     endings = ", ".join(BY_ENDING)
-    raise BadInput(f"{path} is no plan that can be audited: neither {endings} nor Vela's listing")
+    raise BadInput(
+        f"{path} is not a plan that can be audited: neither {endings} nor Vela's listing"
+    )

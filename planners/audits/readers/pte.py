@@ -153,7 +153,7 @@ def _memory(number: int) -> str:
 def _program(path: Path) -> FlatTable:
     try:
         if path.stat().st_size > LARGEST_FILE or not path.is_file():
-            raise BadInput(f"{path} is no file of at most {LARGEST_FILE:,} bytes")
+            raise BadInput(f"{path} is not a file of at most {LARGEST_FILE:,} bytes")
         data = path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error

@@ -268,7 +268,7 @@ def offline_offsets(file: TfliteFile) -> Mapping[str, int]:
         return {}
     start, stop = file.metadata[METADATA]
     if (stop - start) % 4:
-        raise BadInput(f"{file.path}: its {METADATA} is no list of numbers of four bytes")
+        raise BadInput(f"{file.path}: its {METADATA} is not a list of numbers of four bytes")
     numbers = np.frombuffer(file.data[start:stop], "<i4").tolist()
     if len(numbers) < 3:
         raise BadInput(f"{file.path}: its {METADATA} has no number of tensors")

@@ -87,7 +87,7 @@ def check_layout(graph: Graph, layout: PoolLayout) -> None:
             raise BadInput(f"the layout has no place for {name!r}")
     for name in (*layout.offsets, *(b.tensor for item in layout.runs for b in item.buffers)):
         if name not in graph.tensors:
-            raise BadInput(f"the layout places {name!r:.60}, which is no tensor")
+            raise BadInput(f"the layout places {name!r:.60}, which is not a tensor")
     _check_ends(graph, layout, [_written(graph, layout, item) for item in layout.runs])
 
 

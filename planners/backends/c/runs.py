@@ -280,7 +280,7 @@ class _Block:
         depthwise, project = rest
         plain = depthwise.depthwise and depthwise.op.dilation == (1, 1) and project.pointwise
         if not plain or (expand is not None and expand.op.kind != "conv"):
-            raise BadInput(f"operators {run.operators} are no block for form {run.form!r}")
+            raise BadInput(f"operators {run.operators} are not a block for form {run.form!r}")
         return _Block(expand, depthwise, project, add)
 
 

@@ -172,7 +172,7 @@ def _held(graph: Graph, name: str, box: Box, taken: dict[str, int]) -> Held:
     if tensor.dtype not in _HELD:
         raise BadInput(f"streaming holds float32 and whole numbers, not {name!r} in {tensor.dtype}")
     if tensor.kind != "parameter" or len(box) != len(tensor.shape):
-        raise BadInput(f"{name!r} is no parameter with {len(box)} axes")
+        raise BadInput(f"{name!r} is not a parameter with {len(box)} axes")
     stored = name if box == whole(tensor).box else f"{name}{_suffix(box)}"
     taken[stored] = taken.get(stored, 0) + 1
     if taken[stored] > 1:

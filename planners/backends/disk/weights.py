@@ -152,7 +152,7 @@ def _stored(path: str, name: str, entry: Any, base: int) -> Stored:
         return BadInput(f"{path}: tensor {name!r:.80}: {reason}")
 
     if not isinstance(entry, Mapping):
-        raise fail("its entry is no object")
+        raise fail("its entry is not an object")
     dtype: Any = entry.get("dtype")
     shape: Any = entry.get("shape")
     offsets: Any = entry.get("data_offsets")

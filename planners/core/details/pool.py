@@ -18,7 +18,7 @@ from planners.core.records import SPARSE, Within
 
 Form = Literal["alone", "line", "window", "columns", "tile"]
 MOST_BYTES = 2**48
-"""Of a pool in a file: what is larger is no address."""
+"""Of a pool in a file: what is larger is not an address."""
 Count = Annotated[int, Within(0, MOST_BYTES)]
 Size = Annotated[int, Within(1, MOST_BYTES)]
 

@@ -28,7 +28,7 @@ def parts_at(graph: Graph, names: Sequence[str], before: Pairs = ()) -> tuple[Pa
     """
     for name in names:
         if name not in graph.index:
-            raise BadInput(f"break_nodes: {name!r} is no operator of {graph.name!r}")
+            raise BadInput(f"break_nodes: {name!r} is not an operator of {graph.name!r}")
     closures = _closures(graph, before)
     everything = (1 << len(graph.operators)) - 1
     done, parts = 0, []

@@ -95,7 +95,7 @@ class Section:
         for given, number in zip(self.numbers(option), layers):
             if not 0 <= number < index:
                 there = f"layers 0 to {index - 1} come before" if index else "none comes before"
-                raise self.bad(f"{option}={given} is no earlier layer: {there}", option)
+                raise self.bad(f"{option}={given} is not an earlier layer: {there}", option)
         return layers
 
     def stride(self) -> tuple[int, int]:

@@ -67,7 +67,7 @@ def read_onnx(path: str | Path) -> OnnxFile:
         raise BadInput(f"{path} is not an ONNX file: it holds no graph")
     graph = model.graph
     if not all(isinstance(name, str) for each in graphs_in(graph) for name in _all_names(each)):
-        raise BadInput(f"{path} is not an ONNX file: it has names that are no text")
+        raise BadInput(f"{path} is not an ONNX file: it has names that are not text")
     if not graph.node:
         raise BadInput(f"{path} has an empty graph: there is nothing to plan")
     count = sum(len(each.node) for each in graphs_in(graph))

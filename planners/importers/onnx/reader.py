@@ -43,7 +43,7 @@ def from_onnx(
     try:
         trace, source, opaque = _trace(path, input_shape)
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not an ONNX file: it has names that are no text") from error
+        raise BadInput(f"{path} is not an ONNX file: it has names that are not text") from error
     try:
         graph = graph_of(
             trace,

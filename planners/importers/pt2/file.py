@@ -57,7 +57,7 @@ def _program_text(path: Path) -> bytes:
             return _read(archive, _program_entry(archive, path), path)
     except zipfile.BadZipFile as error:
         raise BadInput(
-            f"{path} is not a .pt2 archive, or is cut short: it is no zip file"
+            f"{path} is not a .pt2 archive, or is cut short: it is not a zip file"
         ) from error
     except UnicodeDecodeError as error:
         raise BadInput(

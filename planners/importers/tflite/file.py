@@ -179,7 +179,7 @@ def read_tflite(path: str | Path) -> TfliteFile:
     try:
         return _Reader(path, data).file()
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not a TensorFlow Lite file: a name is no text") from error
+        raise BadInput(f"{path} is not a TensorFlow Lite file: a name is not text") from error
     except BROKEN as error:
         raise BadInput(f"{path} is not a TensorFlow Lite file, or is cut short") from error
 
@@ -188,7 +188,7 @@ def _bytes(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > LARGEST_FILE or not path.is_file():
-            raise BadInput(f"{path} is no file of at most {LARGEST_FILE:,} bytes")
+            raise BadInput(f"{path} is not a file of at most {LARGEST_FILE:,} bytes")
         return path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error

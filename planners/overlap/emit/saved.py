@@ -41,7 +41,7 @@ def proven_layout(plan: Plan) -> PoolLayout:
     """
     layout = layout_of(plan)
     if unknown := [name for name in layout.offsets if name not in plan.graph.tensors]:
-        raise BadInput(f"the layout places {unknown[0]!r:.60}, which is no tensor")
+        raise BadInput(f"the layout places {unknown[0]!r:.60}, which is not a tensor")
     parameters = "parameter" in plan.program.homes
     try:
         emitted = replace(plan, program=emit(plan.graph, plan.machine, layout, parameters))

@@ -121,7 +121,7 @@ def entry(name: str, **fields):
     [
         (lambda header: [1], "no JSON object"),
         (lambda header: b"", "header is malformed"),
-        (lambda header: {**header, "a": 3}, "'a': its entry is no object"),
+        (lambda header: {**header, "a": 3}, "'a': its entry is not an object"),
         (entry("a", dtype="P32"), "'a': unknown dtype 'P32'"),
         (entry("a", dtype=["F32"]), "'a': unknown dtype"),
         (entry("a", dtype="F64"), r"'a': 24 bytes in the file, F64 of shape \[3, 2\] takes 48"),
