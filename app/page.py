@@ -63,16 +63,16 @@ HELP = """
 | `[` `]` | previous, next peak of occupancy |
 | `n` | next step in which something moves on or off chip |
 | `Space` | play: the cursor moves on by itself; again: pause |
-| `p` | present: views fill the screen in large words; again, or `Esc`: back |
+| `p` | present: views fill the screen in large letters; again, or `Esc`: back |
 | `PageUp` `PageDown` | while presenting, a remote control: previous, next step |
 | `1` … `9` `.` | while presenting: another layout; a black screen |
 | `/` | search operators and tensors |
-| `Esc` | take the selection away |
-| `s` `c` | set this plan aside to compare with (**⇄ compare** opens how they differ); swap both |
-| `b` | cut the network at the selected operator, or no more (divide and conquer) |
+| `Esc` | clear the selection |
+| `s` `c` | pin this plan to compare with (**⇄ compare** shows the differences); swap both |
+| `b` | set or remove a break node at the selected operator (divide and conquer) |
 | `k` `o` | wish that the selected tensor stays on chip; that it is off chip between its uses |
-| `w` | what if: wishes, what they cost, which is in the way |
-| `m` | move rectangles of the address map by hand; `check` judges at once |
+| `w` | what if: wishes, their cost, and which of them leave no plan |
+| `m` | move rectangles of the address map by hand; `check` replays them at once |
 | `Ctrl` `z` | undo: the last move by hand, or back to the plan before |
 | `g` | select the fused group or run at the cursor, then the next; or the next kernel that waits |
 | `e` | open all blocks, or close them |
@@ -80,29 +80,29 @@ HELP = """
 | `?` | this help |
 
 **Tour**, under *More …*, leads through all views in a dozen stops, and brings back what was there.
-Words with a dotted underline tell what they mean: rest the pointer on one, or go there with Tab.
+Words with a dotted underline have a definition: rest the pointer on one, or go there with Tab.
 
 ## Reading the views
 * **Graph**: left to right. A hatched box is a block: tap it to open it, tap beside the nodes in its
   dotted frame to close it. The dashed ring is the cursor. ✂ is where divide and conquer cuts.
 * **Address map**: a rectangle is a tensor on chip; its width is the time it stays, its height its
-  bytes, **its place up and down is its address**. ▲ leaves the chip and comes back at ▼. Tap one to
-  select it and to bring the cursor there. **time** has seconds across instead of steps, as it is
-  anyway where groups of tiles make steps mislead. Under a long plan: drag over the grey strip to
-  see a part of it.
+  bytes, **its vertical position is its address**. ▲ leaves the chip and comes back at ▼. Tap one to
+  select it and to bring the cursor there. **time** puts seconds on the horizontal axis instead of
+  steps; it is on where groups of tiles make steps mislead. Under a long plan: drag over the grey
+  strip to see a part of it.
 * **Occupancy**: bytes held in each step; the dashed line is the budget.
-  A drag over steps tells what moves, waits and peaks in them.
-* **Timeline**: what each engine does; hatched is waiting, hover tells for what.
+  Drag over steps to see traffic, stalls and peaks in them.
+* **Timeline**: what each engine does; hatched is waiting: hover for the cause.
 * **Pareto**: each point is a plan; faint ones are beaten by another. Tap one to see it.
 
 MR is the largest need of one operator: no plan exists below it. MP is the least peak of all orders:
 in such an order (*mpmf*, *joint*) nothing is spilled from then on. MH is halfway. KiB = 1024 B.
 
 Overlap plans (vMCU) let outputs lie over dying inputs in a circular pool, row by row. The ring is
-that pool at the cursor: address 0 is at the top, d is by how many bytes the output begins before
-the input; bold is written in this step, dashed was freed. The address map has the same over time:
-the output's front chases the input's. Tap a bar to select what runs together, a point of the front
-to plan with that much RAM.
+that pool at the cursor: address 0 is at the top; d, the distance, is how many bytes before the
+input the output begins; bold is written in this step, dashed was freed. The address map has the
+same over time: the output's front chases the input's. Tap a bar to select what runs together, a
+point of the front to plan with that much RAM.
 
 Streamed parameters (Demand Layering) are read layer by layer while earlier layers run; a step is
 a layer. The address map shows them roll through their rings: choose on chip, a ring or the

@@ -5,7 +5,7 @@ export function render({ model }) {
     field.value = model.text;
     field.disabled = model.locked;
     field.setAttribute('aria-label', `address of ${model.name_of}`);
-    field.title = 'an address such as 0x4000 or 16 KiB, then Enter; ↑ and ↓ nudge by '
+    field.title = 'an address such as 0x4000 or 16 KiB, then Enter; ↑ and ↓ move it by '
       + `${model.nudge} bytes`;
   };
   field.addEventListener('keydown', (event) => {

@@ -24,7 +24,7 @@ export function render({ model }) {
     if (given.note) words.append(make('small', given.note));
     line.append(words);
     if (given.key) line.append(button({ text: '✕', key: given.key, kind: 'cross',
-      said: `drop ${given.text}`, about: `wish no more: ${given.text}` }));
+      said: `drop ${given.text}`, about: `withdraw: ${given.text}` }));
     return line;
   }
   function table(rows) {

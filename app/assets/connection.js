@@ -1,5 +1,5 @@
 const LOST = 'The connection to the server is lost. What is on screen stays, but cannot change.';
-const BACK = 'The server is there again.';
+const BACK = 'The server can be reached again.';
 const LOOK = `position: fixed; left: 0; right: 0; bottom: 0; z-index: 10000; padding: 10px 16px;
   display: flex; gap: 14px; align-items: center; font-size: 14px; background: #E69F00;
   color: #10161c; box-shadow: 0 -2px 8px rgba(0, 0, 0, 0.35);`;

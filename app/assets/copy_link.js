@@ -41,7 +41,7 @@ export function render({ model }) {
       clearTimeout(root.gone);
       root.gone = setTimeout(() => { say.hidden = true; }, model.left_out ? 9000 : 2500);
     } catch {
-      show('The browser keeps its clipboard to itself: copy it with the keyboard.', text);
+      show('The browser does not allow copying: copy the link with the keyboard.', text);
     }
   };
   const leave = (event) => { if (event.key === 'Escape') say.hidden = true; };

@@ -62,7 +62,7 @@ export function render({ model }) {
       input.files = data.files;
       input.dispatchEvent(new Event('change', { bubbles: true }));
     } else if (performance.now() < until) setTimeout(hand, 100, data, until, under);
-    else wrong('The field for files did not come: open the sidebar, and drop the file again.');
+    else wrong('The field for files did not appear: open the sidebar, and drop the file again.');
   }
   const listening = { dragover: over, dragenter: over, drop: dropped };
   for (const [name, act] of Object.entries(listening)) document.addEventListener(name, act);

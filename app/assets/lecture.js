@@ -22,8 +22,8 @@ export function render({ model }) {
   function draw() {
     const { items, at } = model;
     if (!items.length) {
-      root.replaceChildren(make('p', { textContent: 'No item yet. Bring the page to what the hall is '
-        + 'to see, then add it; or drop a lecture file anywhere on the page.' }));
+      root.replaceChildren(make('p', { textContent: 'No item yet. Set the page to what the audience '
+        + 'should see, then add it; or drop a lecture file anywhere on the page.' }));
       return;
     }
     root.replaceChildren(...items.map((item, i) => {

@@ -3,8 +3,8 @@
 (() => {
   const { site, el, up, words, say, nameOf, chooser, link, tour } = window.spillway;
   const main = document.getElementById('main');
-  const KINDS = ['spilled in the first only', 'spilled in the second only', 'only in the first',
-    'only in the second', 'in other pieces', 'at other steps', 'at another address'];
+  const KINDS = ['spilled only in the first', 'spilled only in the second', 'only in the first',
+    'only in the second', 'cut into other pieces', 'in other steps', 'at another address'];
   const OPPOSITE = [1, 0, 3, 2, 4, 5, 6];
   const FEW = 12;
   const frames = {};
@@ -34,7 +34,7 @@
         sign === 0 ? 'the same' : `${more} ${sign > 0 ? 'less' : 'more'}`)));
   }
   function tensors(pair) {
-    if (!pair.count) return el('p', {}, 'No tensor lies elsewhere, at other steps or moves otherwise.');
+    if (!pair.count) return el('p', {}, 'No tensor differs in address, steps or transfers.');
     const all = words().has('all'), some = all ? pair.tensors : pair.tensors.slice(0, FEW);
     const moves = some.some(([, , a, b]) => a !== b);  // else two columns of the same
     const rest = pair.count - some.length;

@@ -49,8 +49,8 @@ def _kept(shown: DisplayedPlan, step: int) -> Iterator[Sentence]:
         rows = [part(shown, tensor, box) for tensor, box in kept.items()]
         size = format_bytes(sum(box_bytes(shown, *each) for each in kept.items()))
         more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
-        text = f"Kept on chip from before, {size} in all: {', '.join(rows[:NAMED])}{more}"
-        yield Sentence("tile", f"{text}; not loaded or made again.", next(iter(kept)))
+        text = f"Still on chip from earlier tiles, {size} in all: {', '.join(rows[:NAMED])}{more}"
+        yield Sentence("tile", f"{text}; neither loaded nor computed again.", next(iter(kept)))
 
 
 def kept_boxes(shown: DisplayedPlan, step: int) -> dict[str, Box]:
@@ -93,8 +93,8 @@ def _again(shown: DisplayedPlan, step: int, group: FusedGroup) -> Iterator[Sente
             sum(box_bytes(shown, t, box) for t, some in again.items() for box in some)
         )
         more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
-        text = f"Made or loaded a second time, {size} in all: {', '.join(rows[:NAMED])}{more}"
-        yield Sentence("tile", f"{text}; the tile before has not kept them.", next(iter(again)))
+        text = f"Computed or loaded again, {size} in all: {', '.join(rows[:NAMED])}{more}"
+        yield Sentence("tile", f"{text}; the previous tile did not keep them.", next(iter(again)))
 
 
 def again_boxes(shown: DisplayedPlan, step: int) -> dict[str, set[Box]]:
@@ -132,8 +132,8 @@ def _loaded(shown: DisplayedPlan, group: FusedGroup, loads: list[Operand]) -> It
         if shown.graph.tensors[tensor].kind != "parameter":
             text = f"{_size(loads, tensor)} came in: {part(shown, tensor, box)}."
             yield Sentence("in", text, tensor)
-    stay = "to stay for its tiles" if group.tiles > 1 else "each byte once"
-    fates = ((group.kept, stay), (group.refilled, "for this tile: not all can stay"))
+    stay = "to stay for all tiles" if group.tiles > 1 else "each byte once"
+    fates = ((group.kept, stay), (group.refilled, "for this tile alone: there is no room for all"))
     for names, fate in fates:
         came = [operand for operand in loads if operand.piece.tensor in names]
         if came:
@@ -182,7 +182,7 @@ def _made_room(shown: DisplayedPlan, group: FusedGroup, ends: list[Operand]) -> 
     ]
     if rows:
         more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
-        text = f"{', '.join(rows[:NAMED])}{more}: nothing needs them any more, they made room."
+        text = f"Freed, as nothing reads them again: {', '.join(rows[:NAMED])}{more}."
         yield Sentence("freed", text)
 
 

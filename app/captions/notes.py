@@ -17,7 +17,7 @@ def infeasible_story(why: dict[str, object]) -> str:
     tensors: list[tuple[str, int]] = list(why.get("tensors") or ())  # type: ignore[call-overload]
     listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in tensors[:LISTED])
     listed += f" and {len(tensors) - LISTED} more" if len(tensors) > LISTED else ""
-    needs_text = f" holds {listed} at once" if listed else ""
+    needs_text = f" needs {listed} at once" if listed else ""
     if why.get("streams"):
         total = format_bytes(sum(size for _, size in tensors))
         return f"the largest layer, {why['operator']}, has {total} of parameters; {why['remedy']}"

@@ -82,7 +82,7 @@ def _over(
     for name, count in taken.items():
         if count:
             many = "They" if count == size else f"{count:,} of them"
-            text = f"{many} lie where {name} lay: those bytes were read, then freed."
+            text = f"{many} take the place of bytes of {name} that were read and freed."
             yield Sentence("ran", text, name)
 
 
@@ -120,8 +120,8 @@ def _pointers(shown: DisplayedPlan, step: int, pool: PoolRuns, run: PoolRun, gap
     read = (write + gap) % pool.size_bytes
     text = f"write pointer at {write:,}, read pointer at {read:,}: the output is"
     if not gap:
-        return f"{text} right behind what {run.over} still has to give, not a byte to spare"
-    return f"{text} {gap:,} bytes behind what {run.over} still has to give"
+        return f"{text} directly behind the bytes of {run.over} that are still to be read"
+    return f"{text} {gap:,} bytes behind the bytes of {run.over} that are still to be read"
 
 
 def gap_bytes(shown: DisplayedPlan, step: int, pool: PoolRuns, run: PoolRun) -> int | None:

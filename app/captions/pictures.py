@@ -30,22 +30,24 @@ def map_words(shown: DisplayedPlan) -> str:
     named = ", ".join(f"{name} with {format_bytes(size)}" for size, name in most[:NAMED])
     more = f" and {len(most) - NAMED} more" if len(most) > NAMED else ""
     left = (
-        f"Because the memory is too small, {named}{more} move." if most else "Nothing is spilled."
+        f"Spilled because the memory is too small: {named}{more}."
+        if most
+        else "Nothing is spilled."
     )
     return (
         f"Address map: {tensors} tensors over {shown.steps} steps, up to address"
         f" {format_bytes(shown.report.extent_bytes)} of {format_bytes(shown.plan.budget_bytes)}."
-        f" {left} What is on chip at the cursor is in the table beside it."
+        f" {left} The table next to it lists what is on chip at the cursor."
     )
 
 
 def held_words(held: Sequence[int], whole_bytes: int, whole: str) -> str:
     """Occupancy: its peak, where it is, and its mean, by the bytes held in each step."""
     if not held:
-        return "Bytes held: none."
+        return "Bytes on chip: none."
     peak, mean = max(held), sum(held) // len(held)
     return (
-        f"Bytes held: at most {format_bytes(peak)} in step {held.index(peak) + 1} of {len(held)},"
+        f"Bytes on chip: at most {format_bytes(peak)} (step {held.index(peak) + 1} of {len(held)}),"
         f" {format_bytes(mean)} on average, of the {format_bytes(whole_bytes)} of {whole}."
     )
 

@@ -124,16 +124,16 @@ def why_words(shown: DisplayedPlan, stay: sp.Residency) -> str:
     budget, name = format_bytes(shown.plan.budget_bytes), stay.tensor
     if obstacle.short_bytes:
         rest = obstacle.held_bytes - obstacle.needs_bytes
-        more = f" and {format_bytes(rest)} more is held" if rest > 0 else ""
+        more = f" and {format_bytes(rest)} more are on chip" if rest > 0 else ""
         return (
             f": {obstacle.operator} in step {obstacle.step + 1} needs "
             f"{format_bytes(obstacle.needs_bytes)} of {budget}{more}, "
-            f"{format_bytes(obstacle.short_bytes)} short of keeping {name} too"
+            f"{format_bytes(obstacle.short_bytes)} short of keeping {name} as well"
         )
     if obstacle.hole_bytes < stay.size_bytes:
         free = format_bytes(obstacle.hole_bytes) if obstacle.hole_bytes else "nothing"
-        return f": {free} stays free at one place that long, too little for {name}"
-    return ", though there is room for it: this plan does without"
+        return f": {free} stays free in one piece that long, too little for {name}"
+    return ", although there would be room: this plan does not use it"
 
 
 def until_words(shown: DisplayedPlan, stay: sp.Residency, step: int) -> tuple[str, str]:
@@ -144,7 +144,7 @@ def until_words(shown: DisplayedPlan, stay: sp.Residency, step: int) -> tuple[st
     until = f" until step {ranked.step + 1} reads it again, in {steps_words(ranked.step - step)}"
     if ranked.later:
         name, use = ranked.later[0]
-        return until, f" {name} is read later still, in step {use + 1}."
+        return until, f" {name} is read even later, in step {use + 1}."
     return until, " Nothing else on chip is read later." if ranked.others else ""
 
 
@@ -157,7 +157,7 @@ def cause_text(names: InstructionNames, item: sp.Interval) -> str:
     """Why an interval did not start earlier, in words."""
     if not item.cause:
         return "no wait"
-    name = "what came before" if item.blocker is None else names.called(item.blocker)
+    name = "earlier instructions" if item.blocker is None else names.called(item.blocker)
     reason = {
         "read after write": f"its data came from {name}",
         "write after read": f"the bytes it writes were still read by {name}",

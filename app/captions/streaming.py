@@ -53,7 +53,7 @@ def _came(
 def _readiness(early_s: float, wait: Wait | None) -> str:
     if wait is not None:
         return f"the kernel {wait.text}"
-    return f"there {seconds_text(max(0.0, early_s))} before its kernel, which did not wait"
+    return f"ready {seconds_text(max(0.0, early_s))} before its kernel, which did not wait"
 
 
 def _held(wait: Wait | None) -> str:
@@ -82,7 +82,7 @@ def _place(stream: Stream, ring: RingOf, layer: StreamLayer) -> str:
     gap = next((g for g in stream.gaps[ring.key] if g.number == layer.number), None)
     if gap is not None:
         lost = format_bytes(gap.stop - gap.start)
-        text += f", from its start again: the {lost} left at its end were too short"
+        text += f", back at its start: the {lost} left at its end were too few"
     return text
 
 

@@ -27,27 +27,27 @@ def verdict(shown: DisplayedPlan, budgets: Mapping[str, Any], manner: str) -> st
         return f"{name} fits {budget}{_spills(shown, budgets)}."
     need = budgets.get("MR", 0)
     if need > shown.plan.budget_bytes:
-        whole = f"{name} needs {format_bytes(need)} done naively"
+        whole = f"Run naively, {name} needs {format_bytes(need)}"
         return f"{whole}. In {budget} it still runs, {manner}{_cost(shown)}."
     return f"{name} fits {budget}, {manner}{_cost(shown)}."
 
 
 def _spills(shown: DisplayedPlan, budgets: Mapping[str, Any]) -> str:
-    """What has to leave the chip and come back, and from which budget on nothing has to."""
+    """What is spilled or fetched again, and from which budget on nothing is."""
     spilled = shown.report.noncompulsory_bytes
     if not spilled:
-        return " and nothing has to leave the chip" + _cost(shown)
+        return " and nothing is spilled" + _cost(shown)
     peak = budgets.get("MP", 0)
-    more = f". From {format_bytes(peak)} on nothing has to" if peak else ""
-    return f", but {format_bytes(spilled)} have to leave the chip or come back{more}"
+    more = f". From {format_bytes(peak)} on nothing is spilled" if peak else ""
+    return f", but {format_bytes(spilled)} are spilled or fetched again{more}"
 
 
 def _cost(shown: DisplayedPlan) -> str:
-    """How much slower it is than it could be with any amount of memory, at most."""
+    """How much slower it is than it could be with unlimited memory, at most."""
     floor = latency_floor_s(shown.plan)
     if not floor:
         return ""
     more = shown.trace.makespan_s / floor - 1
     if more < EXACT:
-        return ", as fast as with any amount of memory"
-    return f", at most {more:.0%} slower than with any amount of memory"
+        return ", as fast as with unlimited memory"
+    return f", at most {more:.0%} slower than with unlimited memory"

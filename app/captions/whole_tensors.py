@@ -22,7 +22,7 @@ from planners.core.units import format_bytes
 NAMED = 3
 _KINDS = {
     "input": "the network's input",
-    "state": "kept from the run before",
+    "state": "kept from the previous run",
     "parameter": "a parameter",
 }
 
@@ -136,7 +136,7 @@ def _dropped(shown: DisplayedPlan, step: int) -> Iterator[tuple[int, Sentence]]:
             size = format_bytes(stay.size_bytes)
             until, beside = until_words(shown, stay, step)
             text = f"{stay.tensor} ({size}) left{until}{why_words(shown, stay)}.{beside}"
-            text += " Nothing was stored: the copy off chip still holds."
+            text += " Nothing was stored: the copy off chip is still valid."
             yield stay.stop_instruction, Sentence("out", text, stay.tensor)
 
 
@@ -145,8 +145,8 @@ def _freed(shown: DisplayedPlan, step: int) -> list[Sentence]:
     whole = dict.fromkeys(r.tensor for r in ends if next_use(shown, r.tensor, step) is None)
     if not whole:
         return []
-    its = "its last use" if len(whole) == 1 else "their last use"
-    return [Sentence("freed", f"{_sizes(shown, whole)} had {its} and made room.")]
+    fate = "had its last use and was" if len(whole) == 1 else "had their last use and were"
+    return [Sentence("freed", f"{_sizes(shown, whole)} {fate} freed.")]
 
 
 def _held(shown: DisplayedPlan, step: int) -> list[Sentence]:

@@ -15,10 +15,10 @@ from app.display.stream import Stream
 from app.model.options import that_count, usual
 from planners.audits.shown import is_allocation
 
-SPILLED_HERE, SPILLED_THERE = "spilled here only", "spilled in the pinned only"
-ONLY_HERE, ONLY_THERE = "only here", "only in the pinned"
-RETIMED, MOVED, SAME = "at other steps", "at another address", "the same"
-CUT = "in other pieces"
+SPILLED_HERE, SPILLED_THERE = "spilled only here", "spilled only in the pinned plan"
+ONLY_HERE, ONLY_THERE = "only here", "only in the pinned plan"
+RETIMED, MOVED, SAME = "in other steps", "at another address", "the same"
+CUT = "cut into other pieces"
 KINDS = (SPILLED_HERE, SPILLED_THERE, ONLY_HERE, ONLY_THERE, CUT, RETIMED, MOVED)
 ORDER = "runs in another order"
 AS_IS = Warp()

@@ -33,7 +33,7 @@ class InstructionNames:
         """An instruction in words: an operator, the transfer of a tensor, or neither."""
         row = int(self._rows[position]) if position < len(self._rows) else -1
         if row < 0:
-            return "what came before"
+            return "earlier instructions"
         label = self.times.labels[self.times.label[row]]
         ran = self.times.engines[self.times.engine[row]] in self.computing
         return f"operator {label}" if ran else f"the transfer of {label}"

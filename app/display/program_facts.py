@@ -56,7 +56,7 @@ def facts_of(program: Program) -> ProgramFacts:
     """All of it. Raises `BadInput` for a program of more instructions than are ever drawn."""
     table = table_of(program)
     if table is None:
-        raise sp.BadInput(f"a program of over {MOST_INSTRUCTIONS:,} instructions is not drawn")
+        raise sp.BadInput(f"programs of more than {MOST_INSTRUCTIONS:,} instructions are not drawn")
     steps = len(program.steps)
     bounds = np.searchsorted(table.step, np.arange(steps + 1))
     by_step = [range(a, b) for a, b in zip(bounds.tolist(), bounds[1:].tolist(), strict=False)]

@@ -14,10 +14,10 @@ from planners.core.units import format_bytes
 Cause = Literal["ring full", "waits for read", "waits for copy", "in step"]
 VERBS = {"read": "be read", "copy": "be copied", "kernel": "end"}
 WHY = {
-    "ring full": "no room in the ring: an earlier layer must leave first",
+    "ring full": "the ring is full until an earlier layer has run",
     "waits for read": "the kernel's parameters are still on their way from storage",
     "waits for copy": "the kernel's parameters are still on their way between the rings",
-    "in step": "a barrier: the pipeline goes on when all stages have ended",
+    "in step": "a barrier: the next step begins when all stages have ended",
 }
 
 

@@ -53,7 +53,7 @@ def offers(
     if tensor and "keep" in known and not why_no_choice(shown, tensor, planner):
         buttons += _of_tensor(tensor, wishes, "its output " if operator else "")
     if operator and "before" in known:
-        about = "then tap the other operator; Escape gives up"
+        about = "then tap the other operator; Escape cancels"
         buttons.append(WishOffer("Run before…", f"{PICK}before {operator}", about))
         buttons.append(WishOffer("Run after…", f"{PICK}after {operator}", about))
     if operator and "fuse" in known:
@@ -66,7 +66,7 @@ def why_no_choice(shown: DisplayedPlan, tensor: str, planner: str) -> str:
     only tensors that operators write are planned. Empty where it has a choice."""
     kind = shown.graph.tensors[tensor].kind
     if planner in ("fusion", "joined") and kind != "activation":
-        return f"{planner} chooses for what operators make, and {tensor} is loaded"
+        return f"{planner} decides only about tensors that operators write, and {tensor} is loaded"
     if kind == "parameter" and weights_of(shown.graph, shown.plan.program) != COUNTED:
         return f"parameters do not count in this plan, and {tensor} is one"
     return ""
@@ -96,7 +96,7 @@ def _of_groups(shown: DisplayedPlan, operator: str, wishes: Sequence[str]) -> li
         if present:
             label = f"{'Fuse with' if kind_of(present) == 'fuse' else 'Split from'} {name}"
         buttons.append(_toggle(label, text, "the operator that reads what it writes", wishes))
-    about = "then tap the other operator; Escape gives up"
+    about = "then tap the other operator; Escape cancels"
     buttons.append(WishOffer("Fuse with…", f"{PICK}fuse {operator}", about))
     return [*buttons, WishOffer("Split from…", f"{PICK}split {operator}", about)]
 
@@ -104,5 +104,5 @@ def _of_groups(shown: DisplayedPlan, operator: str, wishes: Sequence[str]) -> li
 def _toggle(label: str, text: str, about: str, wishes: Sequence[str]) -> WishOffer:
     on = text in wishes
     return WishOffer(
-        label, (DROP if on else WISH) + text, "tap to wish it no more" if on else about, on
+        label, (DROP if on else WISH) + text, "tap to withdraw this wish" if on else about, on
     )

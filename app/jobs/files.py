@@ -131,7 +131,7 @@ def read_data(text: str, name: str = THE_FILE) -> Any:
         return parsed_json(text, name)
     except (ValueError, RecursionError) as error:
         line = f" from line {error.lineno} on" if isinstance(error, json.JSONDecodeError) else ""
-        raise sp.BadInput(f"{name} is not JSON{line}: bring {KNOWN}") from error
+        raise sp.BadInput(f"{name} is not JSON{line}: drop {KNOWN}") from error
 
 
 def plain_name(label: str) -> str:

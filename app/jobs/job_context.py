@@ -112,7 +112,7 @@ def load_graph(problem: Mapping[str, Any]) -> sp.Graph:
     if problem.get("upload"):
         return uploaded_graph(problem)
     if "/" in name or Path(name).suffix in FILES:
-        raise sp.BadInput(f"{name!r:.60} is no model's name; to plan a file, upload it")
+        raise sp.BadInput(f"no model is called {name!r:.60}; to plan a file, upload it")
     if name not in sp.models() and not name.startswith(NO_FILES):  # nor find out which files exist
         unknown = no_such_model(name)
         raise sp.UnknownName(unknown.what, name, unknown.nearest, TO_FIND)

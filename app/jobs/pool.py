@@ -36,7 +36,7 @@ MOST_OWNERS = 1000
 PATIENCE, PATIENCE_S = 3.0, 60.0
 """A job in the background may take so many times the limit of its plans, and so many seconds
 beside: a planner that does not heed the clock holds a place that all visitors share."""
-TOO_MANY = "{most} of your jobs wait already: cancel some, or ask again once they are done"
+TOO_MANY = "{most} of your jobs are already waiting: cancel some, or try again later"
 KEPT = frozenset({"plan"})  # kinds of requests that are answered from the disk where possible
 
 

@@ -10,7 +10,7 @@ from app.kinds.whole_tensors import WholeKind
 from planners.audits.shown import is_allocation
 from planners.core.units import format_bytes
 
-EXTENT = "the highest address in use: what the memory has to have"
+EXTENT = "the highest address in use: the size that the memory must have"
 LIVE = "the bytes live at once in the worst step: no placement of these lifetimes needs less"
 
 
@@ -25,11 +25,16 @@ class AllocationKind(WholeKind):
 
     def cards(self, shown: DisplayedPlan) -> list[Card]:
         extent, live = shown.report.extent_bytes, shown.report.peak_bytes
-        holes = f"{(extent - live) / extent:.1%} of it" if extent > live else "no room lost"
+        holes = f"{(extent - live) / extent:.1%} of it" if extent > live else "no bytes lost"
         return [
             Card(format_bytes(extent), "peak: highest address", "peak", EXTENT),
             Card(format_bytes(live), "live at once", "live-at-once", LIVE),
-            Card(format_bytes(extent - live), f"more, {holes}", "more", "peak less live at once"),
+            Card(
+                format_bytes(extent - live),
+                f"more, {holes}",
+                "more",
+                "peak minus bytes live at once",
+            ),
         ]
 
     def limit(self, shown: DisplayedPlan) -> tuple[int, str]:

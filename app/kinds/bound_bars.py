@@ -30,12 +30,12 @@ OF_MEMORY, OF_TRANSFERS = (GREEN, "dot"), (VERMILLION, "diagonal_cross")
 """How bars look that bytes on chip bind, and those that transfers bind."""
 WORDS = {
     LOOKS[MACS]: ("MACs", "operators whose MACs, at full rate, take most of their time"),
-    LOOKS[ARRAY]: ("array not full", "their steps leave units of the array without work"),
-    LOOKS[VECTOR]: ("output elements", "the vector unit, which makes the elements of outputs"),
-    LOOKS[SETUP]: ("setup", "each operator's start takes most of its time"),
+    LOOKS[ARRAY]: ("array not full", "their steps leave some multipliers of the array idle"),
+    LOOKS[VECTOR]: ("output elements", "the vector unit, which computes the elements of outputs"),
+    LOOKS[SETUP]: ("setup", "setup takes most of their time"),
     LOOKS[GIVEN]: ("given", "their time was measured or given"),
     OF_MEMORY: ("bytes on chip", "reads and writes of a memory on chip"),
-    OF_TRANSFERS: ("transfers", "arithmetic waits for what comes from off chip or goes there"),
+    OF_TRANSFERS: ("transfers", "compute waits for transfers to or from off chip"),
 }
 """What bars of each look are called, and what that means."""
 HATCHES = (*(hatch for _, hatch in LOOKS.values()), OF_MEMORY[1], OF_TRANSFERS[1])
@@ -94,7 +94,7 @@ class BoundBars(Bars):
         what = f"{'mostly ' if len(seconds) > 1 else ''}bound by {sentence}"
         used = utilisation(bindings, self.shown.plan.machine)
         when = f"{seconds_text(last.stop_s - first.start_s)} from {seconds_text(first.start_s)}"
-        share_text = f"{used:.1%} of the MACs that the full rate makes meanwhile"
+        share_text = f"{used:.1%} of the MACs possible in this time at the full rate"
         places = (first.start_s, last.stop_s, lane_name(BOUND))
         return (*places, colour, hatch, label, what, when, first.step + 1, share_text, "operator")
 

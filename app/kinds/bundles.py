@@ -53,7 +53,7 @@ def bundled(shown: DisplayedPlan) -> DisplayedPlan:
     replayed = found.replayed if isinstance(found, Residencies) else None
     table = replayed.operands.table if replayed else table_of(program)
     if table is None:
-        raise sp.BadInput(f"a program of over {MOST_INSTRUCTIONS:,} instructions is not drawn")
+        raise sp.BadInput(f"programs of more than {MOST_INSTRUCTIONS:,} instructions are not drawn")
     shorter, place = bundled_program(program, table)
     drawn = DisplayedPlan(
         replace(shown.plan, program=shorter), shown.report, shown.trace, shown.packed

@@ -68,7 +68,7 @@ def moving(shown: DisplayedPlan, name: str) -> Row:
         return fact("never moves")
     times = [f"{count}× {word}" for count, word in ((loads, "in"), (stores, "out")) if count]
     crossed, more = shown.facts.crossed.get(name, 0), shown.moved_bytes.get(name, 0)
-    why = f"{format_bytes(more)} of it because the memory is too small"
+    why = f"{format_bytes(more)} of it is spill traffic"
     about = f"{why}; its transfers take {seconds_text(seconds)}"
     told = fact(f"moves {', '.join(times)}, {seconds_text(seconds)}", format_bytes(crossed))
     return {**told, "about": about}

@@ -23,8 +23,8 @@ class GroupKind(WholeKind):
 
     planner = "fusion"
     about = (
-        "Runs fused groups tile by tile: a line buffer and a halo of rows instead of whole maps, in"
-        " bands where rows are long."
+        "Runs fused groups tile by tile: keeps a line buffer and a halo of rows instead of whole"
+        " maps, and cuts long rows into bands."
     )
     manner = "in fused groups"
     whole_operators = False

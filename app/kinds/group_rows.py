@@ -20,7 +20,7 @@ from planners.core.units import format_bytes
 from planners.fusion.explain import FusedGroup
 
 NEVER = "–"
-STAYS = "maps may stay on chip between groups; the costs below are without"
+STAYS = "maps may stay on chip between groups; the costs below do not count that"
 
 
 def group_rows(
@@ -38,7 +38,7 @@ def group_rows(
         *_worth(group, reason),
         *_neighbours(shown, reason),
         _row("on chip at most", buffer_bytes(shown, group)),
-        _row("line buffers, if all were full", sum(group.lines.values())),
+        _row("line buffers, if all were full at once", sum(group.lines.values())),
         _row("maps that come in", loaded),
         _row("maps that go out", stored),
         _row(f"parameters: {parameter_words(shown.graph, group)}"),
@@ -55,13 +55,13 @@ def _head(shown: DisplayedPlan, group: FusedGroup) -> dict[str, Any]:
 def _worth(group: FusedGroup, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """What the group saves against running its operators alone; or why an operator is by itself."""
     if known is None:
-        return [_row("asking what else it would cost …")]
+        return [_row("computing the alternatives …")]
     if known["single"]:
         return [_row(f"by itself: {known['single']}")]
     alone = known["alone_bytes"]
     if alone is None:
         return [_row("an operator of it does not fit alone")]
-    return [_row("each alone, they would move", alone)]
+    return [_row("run one by one, they would move", alone)]
 
 
 def _neighbours(shown: DisplayedPlan, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:

@@ -41,10 +41,10 @@ class JoinedKind(WholeKind):
     about = (
         "Joins the methods in one plan: blocks run in a circular pool with outputs over dying"
         " inputs, or, where they do not fit, as fused groups or as whole tensors with spills, and"
-        " weights stream into the bytes that are free. Best for little memory and weights that"
-        " count."
+        " weights stream into the bytes that are free. Best for small memories with weights"
+        " counted."
     )
-    manner = "in a circular pool, or otherwise where that does not fit"
+    manner = "in a circular pool where that fits"
     whole_operators = False
     banded = True
     measure = "off-chip traffic"

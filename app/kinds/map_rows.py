@@ -17,7 +17,7 @@ from planners.core.tables.table import Numbers
 from planners.core.units import format_bytes
 from planners.simulator.records.residency_columns import ENDINGS, ORIGINS
 
-REFILLED = "parameters in turn"
+REFILLED = "parameters, loaded in turn"
 MANY = "too many to tell apart"
 Row = dict[str, Any]
 

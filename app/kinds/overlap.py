@@ -20,7 +20,7 @@ from app.model.state import RUN, run_selection, selected_operators
 from planners.core.colours import ROLES
 from planners.core.units import format_bytes
 
-AGAIN = "multiply-accumulates that are done more than once, so that less need be kept"
+AGAIN = "MACs computed more than once, to keep less in memory"
 
 
 class PoolKind(WholeKind):
@@ -29,7 +29,7 @@ class PoolKind(WholeKind):
     planner = "overlap"
     about = (
         "Lets an output take the place of a dying input in a circular pool, segment by segment: its"
-        " write pointer never passes what is still read."
+        " write pointer never passes the read pointer."
     )
     manner = "with outputs that take the place of dying inputs"
     measure = "RAM"
@@ -65,7 +65,7 @@ class PoolKind(WholeKind):
         size, again = _pool(shown).size_bytes, shown.report.macs - shown.graph.macs
         budget = shown.plan.budget_bytes
         share = f"RAM, {size / budget:.0%} of {format_bytes(budget)}"
-        more = f"MACs again, {again / shown.graph.macs:.1%} of the work" if again else "MACs again"
+        more = f"MACs repeated, {again / shown.graph.macs:.1%} of all" if again else "MACs repeated"
         return [
             Card(format_bytes(size), share, "peak", f"the pool takes {size:,} bytes"),
             Card(f"{again:,}", more, "extra", AGAIN),

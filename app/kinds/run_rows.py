@@ -23,7 +23,7 @@ def run_rows(shown: DisplayedPlan, pool: PoolRuns, operators: Sequence[str]) -> 
         fact("RAM that it needs", format_bytes(pool.extent_bytes(run))),
     ]
     if run.distance_bytes is not None:
-        text = f"d: the output begins before {run.over} by"
+        text = f"distance d before {run.over}"
         rows.append(fact(text, f"{run.distance_bytes:,} B"))
     for tensor in run.alive:
         size = format_bytes(pool.sizes[tensor])

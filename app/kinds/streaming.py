@@ -32,7 +32,7 @@ class StreamKind(WholeKind):
     planner = "streaming"
     about = (
         "Reads parameters layer by layer into a ring while earlier layers run, in a pipeline;"
-        " layers take what the machine's roofline says, or times of a paper."
+        " a layer takes its time on the machine's roofline, or a paper's."
     )
     measure = "memory of rings and activations"
     budgets: Mapping[str, str] = {
@@ -141,9 +141,9 @@ class StreamKind(WholeKind):
 
 def _delay_card(stream: Stream) -> Card:
     details = stream.details
-    late = f"{stream.overhead:+.1%} to all kernels alone"
+    late = f"{stream.overhead:+.1%} over all kernels alone"
     about = [f"{DELAY}; {late}, which take {seconds_text(details.kernel_s)}", details.times]
-    label = f"delay, {stream.overhead:+.1%} to kernels"
+    label = f"delay, {stream.overhead:+.1%} over kernels"
     if details.preload_s:
         about.append(f"preloading before it: {seconds_text(details.preload_s)}")
     if details.bound_s is not None:

@@ -91,5 +91,5 @@ def stays_of(shown: DisplayedPlan, name: str) -> list[Row]:
         where = f"{residency.memory} {where}" if several(shown) else where
         rows.append({"text": text, "chip": STAYS[stay][0], "cells": [where]})
     if len(stays) > MOST_LIVE:
-        rows.append(fact(f"and {len(stays) - MOST_LIVE} stays more"))
+        rows.append(fact(f"and {len(stays) - MOST_LIVE} more residencies"))
     return rows

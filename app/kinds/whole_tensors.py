@@ -26,7 +26,7 @@ from planners.core.colours import STAYS
 from planners.core.units import format_bytes
 from planners.simulator.records.interval_columns import columns_of_intervals
 
-SPILL = "not compulsory: bytes that leave, or come back, because the memory is too small"
+SPILL = "not compulsory: bytes spilled or fetched again because the memory is too small"
 MOST_TOLD_BOUND = 2000
 """Intervals of the longest trace whose lane of what binds is drawn: finding it takes 0.13 s."""
 LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
@@ -215,8 +215,8 @@ class CosmaKind(WholeKind):
 
     planner = "cosma"
     about = (
-        "Chooses which residency each tensor has, at which address, and what goes to its home"
-        " off chip meanwhile, with the least spill traffic."
+        "Chooses when each tensor is on chip (its residency), at which address, and what is"
+        " spilled to its home off chip, with the least spill traffic."
     )
 
 
@@ -226,8 +226,8 @@ class AutoKind(WholeKind):
     planner = "auto"
     measure = "what each planner minimises"
     about = (
-        "Has every planner that can plan the same within the budget, and takes the plan that is"
-        " best for what is chosen below. What is proven is proven of that planner's own aim."
+        "Asks every planner that can plan this within the budget, and returns the best plan by"
+        " the objective below. A proof is about that planner's own objective."
     )
 
 
@@ -240,13 +240,13 @@ def traffic_card(shown: DisplayedPlan) -> Card:
 
 
 def latency_card(shown: DisplayedPlan) -> Card:
-    """How long the program takes, and how far above what no plan takes less than."""
+    """How long the program takes, and how far it is above its floor."""
     took, floor = shown.trace.makespan_s, latency_floor_s(shown.plan)
     is_given = shown.plan.has_given_times
     is_ideal = shown.plan.machine.is_ideal and not is_given
     label, hover = "ideal latency" if is_ideal else "latency", LATENCY
     if is_ideal:
-        hover += "\nOf an ideal machine: every operator runs at the full MAC rate."
+        hover += "\nIdeal machine: every operator runs at the full MAC rate."
     machine = shown.plan.machine
     if machine.seconds_band and not is_given:
         first, last = map(seconds_text, machine.between_s(took))
@@ -255,9 +255,9 @@ def latency_card(shown: DisplayedPlan) -> Card:
         hover += f"\nTimes: {shown.trace.times}."
     if floor:
         hover += (
-            f"\n{max(0.0, took / floor - 1):.1%} over its floor: no plan of this problem takes "
-            f"less than {seconds_text(floor)}, "
-            "operators one after the other, and what must cross, each engine at full rate."
+            f"\n{max(0.0, took / floor - 1):.1%} above its floor of {seconds_text(floor)}: no plan "
+            "of this problem takes less than all operators one after the other, or all compulsory "
+            "traffic, each engine at full rate."
         )
     if (claim := shown.plan.details.latency) and not shown.moved:
         hover += f"\nBound {claim.scope}, within this budget: {seconds_text(claim.bound_s)}."

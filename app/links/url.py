@@ -35,7 +35,7 @@ TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
 OF_THE_MOMENT = ("name", "playing")
 LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
 CANNOT = "The link's {} = {!r:.60} cannot be used."
-UNKNOWN = "The link's {} = {!r:.60} is nothing that is known here."
+UNKNOWN = "The link's {} = {!r:.60} is unknown here."
 FEW = 12
 """What a field may be is listed where it is no more than these."""
 LONGEST = 8000
@@ -260,7 +260,7 @@ def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str
     token, model = rest.pop("upload", ""), rest.get("model", "")
     if not model.endswith(UPLOADED):
         if token:
-            wrong.append(CANNOT.format("upload", token) + f" Its model is no file:{UPLOADED}.")
+            wrong.append(CANNOT.format("upload", token) + f" Its model is not a file:{UPLOADED}.")
         return rest, {}
     del rest["model"]
     if there(token):
@@ -365,7 +365,7 @@ def _why(name: str, spec: param.Parameter[Any], text: str, error: Exception) -> 
         ends = [f"from {low:,}" if low is not None else "", f"to {high:,}" if high else ""]
         return " ".join([" It is a whole number", *filter(None, ends)]) + "."
     if objects and len(objects) > FEW:
-        return f" It is none of the {len(objects):,} that are known here."
+        return f" It is none of the {len(objects):,} names known here."
     if objects:
         return f" It is one of {', '.join(str(each) or 'empty' for each in objects)}."
     return ' It is a list of names: ["…", "…"].' if isinstance(spec, param.List) else ""

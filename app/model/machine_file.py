@@ -13,7 +13,7 @@ from planners.core.reading_limits import parsed_toml
 MOST_BYTES = 64 * 2**10
 OTHER = (
     "{} has other memories or engines than any preset, and this page changes numbers of presets:"
-    " spillway plan --machine takes the file as it is"
+    " use it with spillway plan --machine"
 )
 
 

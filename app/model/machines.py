@@ -129,7 +129,7 @@ def parse(name: str, typed: str) -> float:
     factor = _factor(kind, unit)
     if factor is None:
         units = ", ".join(kind.units)
-        raise sp.BadInput(f"{match[2].strip()!r:.20} is no unit of this; write {units}")
+        raise sp.BadInput(f"{match[2].strip()!r:.20} is not a unit here; write {units}")
     return float(number * factor)
 
 
@@ -179,7 +179,7 @@ def numbers_in(machine: str, text: str) -> dict[str, float]:
         try:
             numbers[name] = float(value)
         except ValueError:
-            raise sp.BadInput(f"{part!r:.60} is no number of a machine") from None
+            raise sp.BadInput(f"{part!r:.60} gives no number to a field of the machine") from None
     onchip = sp.load_machine(machine).onchip
     if f"{onchip}.size_bytes" in numbers:
         raise sp.BadInput(f"the size of {onchip} is the budget")

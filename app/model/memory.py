@@ -47,11 +47,11 @@ def describe_death(code: int, too_much: int, limit: int, too_long: float = 0.0) 
     """One line on why a worker has ended: `code` as `Popen.returncode`."""
     unchanged = "What is on screen is unchanged"
     if too_long:
-        return f"It took more than {too_long:g} seconds and was ended. {unchanged}."
+        return f"It took more than {too_long:g} seconds and was stopped. {unchanged}."
     if too_much:
         return (
-            f"The planning process held {format_bytes(too_much)} of memory, more than the "
-            f"{format_bytes(limit)} that it may, and was ended. {unchanged}; try a smaller model, "
+            f"The planning process used {format_bytes(too_much)} of memory, more than its limit of "
+            f"{format_bytes(limit)}, and was stopped. {unchanged}; try a smaller model, "
             f"or set {LIMIT_NAME} higher and start the server again."
         )
     if code < 0:

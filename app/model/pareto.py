@@ -197,9 +197,9 @@ def floor(points: Sequence[Point], axis: str, graph: sp.Graph, machine: Machine)
 
 
 FLOORS: Mapping[str, str] = {
-    "traffic": "no plan below: what must come in and go out",
-    "latency": "no plan below: all operators at full rate",
-    "energy": "no plan below: MACs, and traffic owed",
+    "traffic": "floor: compulsory traffic",
+    "latency": "floor: all operators at full rate",
+    "energy": "floor: energy of MACs and compulsory traffic",
 }
 
 _known: dict[str, ProblemFloors] = {}

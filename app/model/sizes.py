@@ -40,7 +40,7 @@ def asked_budget(text: str) -> int | str:
         return name
     size = parse_size(text.strip())
     if size > MOST_BYTES:
-        raise sp.BadInput(f"{format_bytes(MOST_BYTES)} is the most that may be asked for")
+        raise sp.BadInput(f"{format_bytes(MOST_BYTES)} is the largest possible size")
     return size
 
 

@@ -39,7 +39,7 @@ YOUNG_S = 60.0  # a file used so recently is not removed: somebody waits for wha
 TOKEN = re.compile(rf"[0-9a-f]{{64}}\.({'|'.join(MOST_BYTES)})")
 TWO_FILES = (
     "XLA's plan is in two files, side by side: spillway audit …-buffer-assignment.txt --as-plan "
-    "plan.json --better-as-plan ours.json judges them; plan.json can be brought here."
+    "plan.json --better-as-plan ours.json audits them; plan.json can be dropped here."
 )
 XLA_LIVE = "HloLiveRange"
 OTHERS = "another tool's plan (ExecuTorch's .pte, Vela's listing, .csv)"
@@ -55,7 +55,7 @@ def kind_of(name: str, data: bytes) -> str:
         return sure.kind
     if data[:1] == b"\x80" or data[:4] == b"\x1f\x8b\x08\x00":
         what = "a pickle" if data[:1] == b"\x80" else "compressed"
-        raise sp.BadInput(f"{name} is {what}, which is not read: bring {KNOWN}.")
+        raise sp.BadInput(f"{name} is {what}, which cannot be read here. Drop {KNOWN}.")
     if data.startswith(PTE_SIGN, PTE_SIGN_AT):
         return "pte"
     named = format_of(name.lower())
@@ -68,7 +68,7 @@ def kind_of(name: str, data: bytes) -> str:
     if not text.strip() or "\0" in text:
         if likely := hinted(data):
             return likely.kind
-        raise sp.BadInput(f"{name} is not UTF-8 text and nothing that is known: bring {KNOWN}.")
+        raise sp.BadInput(f"{name} is neither UTF-8 text nor a known format. Drop {KNOWN}.")
     if is_page(text):
         return "html"
     if VELA_SIGN in text:
@@ -82,11 +82,11 @@ def kind_of(name: str, data: bytes) -> str:
     if name.lower().endswith(".csv"):
         columns = ",".join(COLUMNS)
         raise sp.BadInput(
-            f"{name} has no columns that are known: an allocation has {columns}[,offset]; times of "
+            f"{name} has no known columns: an allocation has {columns}[,offset]; times of "
             "layers have layer,kernel_s, or those of their profiler."
         )
     if text.lstrip()[:1] not in "{[" and not name.lower().endswith(".json"):
-        raise sp.BadInput(f"{name} is a text of no kind that is known: bring {KNOWN}.")
+        raise sp.BadInput(f"{name} is text in an unknown format. Drop {KNOWN}.")
     return "json"
 
 

@@ -62,7 +62,9 @@ def why_not_asked(text: str, planner: str) -> str:
         return ""
     who = [TITLES[name] for name, kinds in KNOWN.items() if kind_of(text) in kinds]
     does = "does" if len(who) == 1 else "do"
-    return f"{planner} knows no such wish" + (f"; {' and '.join(who)} {does}" if who else "")
+    return f"{planner} does not support this wish" + (
+        f"; {' and '.join(who)} {does}" if who else ""
+    )
 
 
 def picked_wish(kind: str, first: str, second: str) -> str:
@@ -80,4 +82,4 @@ def picking_text(picking: Mapping[str, Any]) -> str:
         "fuse": "Tap the operator with which {} is to be fused.",
         "split": "Tap the operator from which {} is to be split.",
     }
-    return words[picking["kind"]].format(picking["operator"]) + " Escape gives up."
+    return words[picking["kind"]].format(picking["operator"]) + " Escape cancels."

@@ -44,7 +44,7 @@ class ExportPanel(pn.viewable.Viewer):
         self.session, self.browser, self.theme = session, browser, theme
         look = "dark" if theme.dark else "light"
         self.page = button(
-            "One HTML page, complete in itself: opens offline, with cursor and selection",
+            "One self-contained HTML page: opens offline, with cursor and selection",
             "export-page",
             lambda: session.sharing.start(PAGE, look),
             margin=(14, 4, 3, 4),

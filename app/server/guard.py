@@ -21,7 +21,7 @@ from app.server.sockets import refusal_of_socket
 NAMES = ("bokeh-session-id", "bokeh-token")
 NAMED = Refusal(
     403,
-    "Sessions are not named",
+    "Sessions cannot be addressed",
     "This address names a session. Sessions are each visitor's own: open the page without "
     "<code>bokeh-session-id</code>.",
 )

@@ -25,7 +25,7 @@ from app.server.refusals import Refusal, answer
 TRIES = 20
 """Passwords that an address may try in a minute: a class behind one router logs in with fewer."""
 WRONG = "Invalid username or password."
-LATE = "The form was too old, or came from elsewhere. Try again."
+LATE = "The form was too old, or came from another page. Try again."
 FORM = re.compile(r"<form\b[^>]*>", re.IGNORECASE)
 PATH = re.compile(r"/(?!/)[!-\[\]-~]*")
 """Letters that an address has, but no backslash: browsers take that for a slash."""

@@ -22,9 +22,7 @@ from app.server.refusals import Refusal, answer
 from app.server.sessions import sessions
 from planners.core.worker_process import group_bytes, process_bytes
 
-ELSEWHERE = Refusal(
-    403, "Not from here", "The numbers of this server are told to its own machine alone."
-)
+ELSEWHERE = Refusal(403, "Not from here", "Metrics are available only on the server's own machine.")
 FORWARDED = ("X-Forwarded-For", "X-Real-Ip", "Forwarded")
 
 

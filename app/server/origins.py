@@ -55,8 +55,8 @@ def refusal_of_host(origins: Iterable[str], host: str) -> Refusal | None:
     if name in LOOPBACK or any(match_host(name, pattern) for pattern in hosts if name):
         return None
     why = (
-        f"This server is not known as <code>{escape(name[:80]) or '(no name)'}</code>. On its own "
-        "machine it is <code>localhost</code>; for another name, start it with "
+        f"This server does not answer to the name <code>{escape(name[:80]) or '(no name)'}</code>. "
+        "On its own machine it is <code>localhost</code>; for another name, start it with "
         "<code>--allow-websocket-origin NAME</code>."
     )
     return Refusal(403, "Not under this name", why)

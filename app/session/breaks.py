@@ -13,7 +13,7 @@ NOTE = "break nodes: "
 NO_BREAKS = "No break nodes yet: select an operator in the graph and press b, for each one."
 NO_OPERATOR = "Nothing is selected: tap an operator in the graph, then press b."
 WRONG_ORDER = "Break nodes are for the order “divide and conquer”: choose it first."
-NOT_YET = "The model that is chosen is not on screen yet: break nodes are marked once it is."
+NOT_YET = "The chosen model is not on screen yet; mark break nodes once it is."
 
 
 class Breaks:

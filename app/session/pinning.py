@@ -126,7 +126,7 @@ class Pins(SessionPart):
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError:
-            self.models.work.notice = "The file is no plan: it is not UTF-8 text."
+            self.models.work.notice = "The file is not a plan: it is not UTF-8 text."
             return
         self._ask(Request("check", more={"text": text}), {}, name)
 
@@ -155,7 +155,7 @@ class Pins(SessionPart):
             case "graph":
                 work.notice = "To compare, choose a file with a plan: this one has a graph."
             case "infeasible":
-                self._failed(answer.get("text", "it has no plan"))
+                self._failed(answer.get("text", "it has no plan in the budget"))
 
     def _failed(self, why: str) -> None:
         self.models.work.notice = f"Nothing to compare with: {why}"

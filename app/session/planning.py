@@ -29,7 +29,7 @@ TELL_S = 0.2
 IMPORT_S = 120.0  # a model of ten thousand operators takes half a minute
 STOPPING = "stopping"
 CANCELLED = "Cancelled: the best plan found so far is on screen."
-CANCELLED_EARLY = "Cancelled before a plan was found: the plan on screen is the one from before."
+CANCELLED_EARLY = "Cancelled before a plan was found: the previous plan is still on screen."
 BUDGET_FIELDS = (
     "MR",
     "MH",

@@ -12,7 +12,7 @@ from app.model.state import problem_with
 from app.session.models import Models, answered
 from app.session.requests import Ask, SessionPart, setter
 
-FAILED = "The plan that the link compares with is not there: {}"
+FAILED = "The plan to compare with cannot be shown: {}"
 Keep = Callable[[DisplayedPlan, Mapping[str, Any]], object]
 
 

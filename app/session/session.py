@@ -43,7 +43,7 @@ from planners.core.errors import BadInput
 
 _keys = count(1)
 
-NOT_OF_IT = "The link's {} = {!r:.60} is nothing of its plan.{}"
+NOT_OF_IT = "The link's {} = {!r:.60} does not occur in its plan.{}"
 
 
 class Session:

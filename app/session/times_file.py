@@ -17,7 +17,7 @@ TRACE = '"traceEvents"'
 SEEN = 100_000
 MOST_BYTES = 4 * 2**20
 """Of a file that a page reads, which has no other visitor wait while it does."""
-NOT_YET = "Times are of the network on screen: bring them once the chosen one is there."
+NOT_YET = "Times belong to the network on screen: drop them once the chosen one is there."
 
 
 def is_times(content: bytes) -> bool:
@@ -33,7 +33,7 @@ def timed(graph: sp.Graph, machine: sp.Machine, name: str, content: bytes) -> sp
     if len(content) > MOST_BYTES:
         raise sp.BadInput(
             f"times of layers have at most {format_bytes(MOST_BYTES)} here: "
-            "spillway plan --times takes the file as it is"
+            "use the file with spillway plan --times"
         )
     with TemporaryDirectory(prefix="spillway-times-") as folder:
         path = Path(folder, plain_name(name) + Path(name).suffix[:8])

@@ -24,7 +24,7 @@ from app.session.requests import Ask, SessionPart, setter
 from app.session.tour_stops import NETWORK, PLANS, STOPS, Stop, points_here
 
 KEPT = ("shown", "shown_for", "pinned", "pinned_for", "points", "sweep", "infeasible", "notice")
-LATE = "This plan is not there yet: it comes by itself, or go on with Next."
+LATE = "This plan is still being computed. It will appear by itself, or go on with Next."
 
 
 @dataclass(frozen=True)

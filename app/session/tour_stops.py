@@ -73,7 +73,8 @@ def _network(models: Models) -> str:
         f"{graph.name} is a small network of {_plural(len(graph.operators), 'operator')} in this"
         " order, from left to right. A hatched box is a block: tap it to open it. The dashed ring"
         f" is the step that we look at, {shown.plan.program.steps[models.look.step]} now. All"
-        f" that the operators make is {format_bytes(total)}; the memory here has {_size(models)}."
+        f" outputs of the operators together have {format_bytes(total)}; the memory has"
+        f" {_size(models)}."
     )
 
 
@@ -104,15 +105,15 @@ def _budget(models: Models) -> str:
     spilled = shown.report.noncompulsory_bytes
     text = (
         f"Below MR, {format_bytes(known['MR'])}, no plan exists: one operator alone needs that."
-        f" From MP, {format_bytes(known['MP'])}, on there is an order in which nothing leaves. "
+        f" From MP, {format_bytes(known['MP'])}, on there is an order in which nothing is spilled. "
         if known
         else ""
     )
     best = shown.plan.claims.status == "optimal"
-    known_words = "proven that less is impossible" if best else "found no less"
+    known_words = "proven that less is impossible" if best else "found nothing better"
     return (
-        f"How much memory is there? {text}With {_size(models)}, {format_bytes(spilled)} have to"
-        " cross the chip's edge because there is too little room. The solver has"
+        f"How much memory is there? {text}With {_size(models)}, {format_bytes(spilled)} are"
+        " spilled or fetched again because there is too little room. The solver has"
         f" {known_words} in this order of operators."
     )
 
@@ -133,7 +134,7 @@ def _spilled(models: Models) -> str:
     shown = _shown(models)
     spill = _spill(shown)
     if spill is None:
-        return "Nothing has to leave the chip in this plan."
+        return "Nothing is spilled in this plan."
     tensor, step = spill
     words = [_about(shown, tensor, at, mark) for at, mark in ((step, "out"), (None, "in"))]
     return "A spill (▲) and its retrieval (▼). " + " ".join(filter(None, words))
@@ -161,7 +162,7 @@ def _peak(models: Models) -> str:
     step = report.peak_step
     live = shown.live(step)
     return (
-        f"How full it is at each step. The peak is step {step + 1},"
+        f"How full the memory is at each step. The peak is step {step + 1},"
         f" {shown.plan.program.steps[step]}:"
         f" {format_bytes(report.peak_bytes)}{share}, in"
         f" {_plural(len(live), 'tensor')}. The table at the right lists them."
@@ -186,9 +187,9 @@ def _time(models: Models) -> str:
     lasts = seconds_text(shown.trace.makespan_s)
     text = f"When each engine works, here with weights that are loaded too: {lasts} in all."
     if item is None:
-        return f"{text} The arithmetic never waits."
+        return f"{text} Compute never waits."
     return (
-        f"{text} Hatched: the arithmetic stands still, {seconds_text(waited)} in all. Its longest"
+        f"{text} Hatched: compute is stalled, {seconds_text(waited)} in all. Its longest"
         f" wait is before {item.label}: it {cause_text(shown.names, item).split(' (')[0]}."
     )
 
@@ -240,7 +241,8 @@ def _pool(models: Models) -> str:
     if shown.pool is None:
         return "This plan has no circular pool."
     text = (
-        "Memory as a ring: an output may lie over an input that is used up, row by row. All of"
+        "Memory as a ring: an output may lie over an input whose rows were read for the last time."
+        " All of"
         f" the network runs in {format_bytes(shown.pool.size_bytes)}; whole tensors needed"
         f" {_size(models)}."
     )
@@ -318,12 +320,12 @@ def _compare(models: Models) -> str:
     work = models.work
     text = f"Two plans on the same axes: this one has {_size(models)}"
     if work.pinned is None:
-        return f"{text}. Set a plan aside with s, then change something."
+        return f"{text}. Pin a plan with s, then change something."
     mine, other = (s.report.noncompulsory_bytes for s in (work.shown, work.pinned))
     return (
         f"{text}, the pinned one {format_bytes(work.pinned.plan.budget_bytes)}. Spill traffic:"
         f" {format_bytes(mine)} here, {format_bytes(other)} there. Tensors that moved,"
-        " left or stayed are outlined in the map. Keys: s sets aside, c swaps."
+        " left or stayed are outlined in the map. Keys: s pins, c swaps."
     )
 
 
@@ -336,8 +338,8 @@ def _share(models: Models) -> str:
     return (
         "Take it with you: Copy link takes the problem and the view, Export saves"
         " pictures and files, Copy as Python plans the same in a notebook. For a lecture, the key p"
-        f" fills the screen with a view, and space plays the {steps}. What you had on the page"
-        " comes back now."
+        f" fills the screen with a view, and space plays the {steps}. The page now returns"
+        " to what you had before."
     )
 
 

@@ -59,7 +59,9 @@ class Uploads:
         self.models.work.refused = []
         if self._bytes > UPLOADS_EACH.value:
             most = format_bytes(UPLOADS_EACH.value)
-            self.models.work.notice = f"This page was given {most} of files: open another one."
+            self.models.work.notice = (
+                f"This page has received {most} of files, its limit: open another page."
+            )
             return
         try:
             if take := self._takes.get(what_else(name, content)):

@@ -19,8 +19,10 @@ from app.session.models import Models
 from app.session.requests import Ask, SessionPart, setter
 
 KEPT = 20  # problems to go back to, and plans without wishes whose numbers are kept
-NO_TENSOR = "Nothing is selected: tap a tensor or an operator, then press k or o."
-NO_OPERATOR = "That is no operator: tap one in the graph, or press Escape."
+NO_TENSOR = (
+    "Nothing is selected: tap a tensor or an operator, then press k (on chip) or o (off chip)."
+)
+NO_OPERATOR = "That is not an operator: tap one in the graph, or press Escape."
 ITSELF = "That is the same operator: tap another one, or press Escape."
 NOTHING = "There is nothing to undo."
 MEASURED = ("status", "gap", "traffic_bytes", "noncompulsory_bytes", "peak_bytes", "makespan_s")

@@ -74,12 +74,12 @@ def in_the_way(why: Mapping[str, Any]) -> Section:
     """The wishes that leave no plan, each to be dropped; the line above the views says the rest."""
     wishes = list(why["wishes"])
     one = len(wishes) == 1
-    text = "This wish is in the way:" if one else "These wishes are in the way together:"
+    text = "This wish leaves no plan:" if one else "These wishes together leave no plan:"
     buttons = [
         {"text": f"Drop “{wish}”", "key": DROP + wish, "kind": "main", "about": "plan without it"}
         for wish in wishes
     ]
     need, have = why["need_bytes"], why["have_bytes"]
-    short = f" They need {format_bytes(need)}, there are {format_bytes(have)}."
-    short = short.replace("They need", "It needs") if one else short
+    needs = "It needs" if one else "They need"
+    short = f" {needs} {format_bytes(need)}, the budget is {format_bytes(have)}."
     return {"title": text + (short if need > have else ""), "buttons": buttons, "tone": "wrong"}

@@ -69,5 +69,5 @@ def alone(layout: str) -> ButtonBar:
 
 def add_alone(bar: ButtonBar, layout: str) -> None:
     """The same as the last of other buttons."""
-    about = "this view alone on the screen, for a hall; back with Esc"
+    about = "present this view full screen; Esc returns"
     bar.add(f"present-{layout}", "⤢", about, None, end=True)

@@ -39,7 +39,7 @@ LANE_TERMS = {
     "transfer waits": "DMA",
     "ring full": "ring",
 }
-FREE = "between the tensors: free, but a write there would meet bytes still to be read"
+FREE = "the distance between tensors: free, but a write there would overwrite unread bytes"
 HATCHES = {
     " ": "none",
     "dot": "radial-gradient(rgba(255,255,255,.75) 1.2px, transparent 1.6px) 0 0/5px 5px",
@@ -129,16 +129,16 @@ def lanes_legend_html(
     stall = f"background: {HATCHES['right_diagonal_line']}, {VERMILLION}"
     line = f"height: 2px; vertical-align: 3px; background: {GREY}"
     full = f"background: {HATCHES['left_diagonal_line']}, {ORANGE}"
-    ready = "ready early, and waits for its data or its bytes: costs nothing"
+    ready = "ready early; waits for data or room, without delaying anything"
     items = [
         (f"background: {BLUE}", "busy", "an engine works"),
-        (stall, "compute waits", "arithmetic stands still: hover tells for what"),
+        (stall, "compute waits", "compute stalls: hover for the cause"),
         (line, "transfer waits" if not streams else "waits", ready),
     ]
     if streams:
         items[1:2] = [
-            (stall, "kernel waits", "no kernel runs: hover tells for what"),
-            (full, "ring full", "an earlier layer must leave first: hover tells which"),
+            (stall, "kernel waits", "no kernel runs: hover for the cause"),
+            (full, "ring full", "an earlier layer must run first: hover for which"),
         ]
     marks = "".join(_item(style, name, about, LANE_TERMS) for style, name, about in items)
     parts = [
@@ -189,7 +189,7 @@ def add_time(bar: ButtonBar, session: Session) -> None:
     def turn() -> None:
         look.axis = AXES[1] if is_time() else AXES[2]
 
-    about = "across: time, as in the timeline, or steps, one as wide as the other"
+    about = "horizontal axis: time, as in the timeline, or steps of equal width"
     bar.add("time-switch", "time", about, turn, down=is_time())
     follow(look, "axis", lambda: bar.look("time-switch", down=is_time()))
     follow(work, "shown", lambda: bar.look("time-switch", down=is_time()))

@@ -43,7 +43,7 @@ class MachineField(pn.viewable.Viewer):
             css_classes=["machine-numbers"],
             stylesheets=[SMALL, LINK],
             on_click=lambda _e: self.open(not self.rest.visible),
-            description="Bandwidths, latencies and energies: planned with what is typed here",
+            description="Bandwidths, latencies and energies used for planning",
             **wide,
         )
         self.fields = NumberFields(css_classes=["number-fields"], **wide)

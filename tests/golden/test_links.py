@@ -77,7 +77,7 @@ def test_an_old_link_opens_as_it_did(link: dict[str, Any]) -> None:
     told = [*wrong, *more]
     for line in link.get("notice", []):  # now with the nearest name behind it
         told.remove(next(now for now in told if now.startswith(line)))
-    in_vain = ("is nothing that is known here", "Its model is no file")
+    in_vain = ("is unknown here", "Its model is not a file")
     assert all(any(words in line for words in in_vain) for line in told), told
     expected = renamed(USUAL["usual"] | link["problem"])
     if "v" not in given or given.get("machine", "npu_small") not in sp.presets():

@@ -114,7 +114,7 @@ def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
     shared_page: SharedPage,
 ) -> None:
     page = shared_page.open()
-    expect(page.locator(".verdict")).to_contain_text("mobilenet_v2 needs 1.437 MiB done naively.")
+    expect(page.locator(".verdict")).to_contain_text("Run naively, mobilenet_v2 needs 1.437 MiB.")
     expect(page.locator(".verdict")).to_contain_text("In 256 KiB it still runs, in one")
     expect(page.locator(".card.name")).to_contain_text("mobilenet_v2")
     expect(page.locator(".card.peak")).to_contain_text("of 256 KiB")
@@ -252,7 +252,7 @@ def test_a_plan_is_seen_before_anything_is_asked_for(browser: Browser, server: s
     page.route(lambda address: not re.search(r"/main(\?|$)", address), lambda one: one.abort())
     page.goto(server)
     ahead = page.locator(".coming.first")
-    expect(ahead).to_contain_text("mobilenet_v2 needs 1.437 MiB done naively. In 256 KiB it still")
+    expect(ahead).to_contain_text("Run naively, mobilenet_v2 needs 1.437 MiB. In 256 KiB it still")
     expect(ahead).to_contain_text("A still picture of it")
     assert ahead.locator("img").evaluate("image => image.naturalWidth") > 300
     assert page.evaluate("getComputedStyle(document.querySelector('#header')).display") == "flex"

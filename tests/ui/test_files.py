@@ -59,7 +59,7 @@ CORRUPT = [
     ("x.cfg", b"[convolutional]\n", "x.cfg"),
     ("x.json", b'{"format": "spillway-graph", "version": 2}', "malformed graph"),
     ("x.html", b"<!doctype html>", "carries no plan"),
-    ("x.pt", b"\x80\x04.", "a pickle, which is not read"),
+    ("x.pt", b"\x80\x04.", "a pickle, which cannot be read"),
 ]
 
 
@@ -67,7 +67,7 @@ def test_a_corrupt_file_of_each_kind_is_said_and_the_plan_stays(go: Go) -> None:
     page = go(SMALL)
     middle = page.evaluate_handle("document.elementFromPoint(700, 500)")  # anywhere on the page
     page.evaluate(DROP_FILE, [middle, "dropped.png", "not a picture"])
-    expect(page.locator(".message")).to_contain_text("dropped.png is a text of no kind")
+    expect(page.locator(".message")).to_contain_text("dropped.png is text in an unknown format")
     for name, data, line in CORRUPT:
         bring(page, name, data)
         expect(page.locator(".message")).to_contain_text(line)

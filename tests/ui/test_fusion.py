@@ -36,7 +36,7 @@ def test_fused_groups_are_chosen_and_shown(go: Go) -> None:
     page.locator(".planner select").select_option(label="Optimus: fused groups")
     expect(page.locator(".card.name")).to_contain_text("groups")
     expect(page.locator(".baseline select")).to_be_visible()
-    expect(page.locator(".planner-words")).to_contain_text("cannot have them left out")
+    expect(page.locator(".planner-words")).to_contain_text("cannot plan with weights left out")
     expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Tile \d+ of \d+ of g"))
     assert models(page, f"{TABS}.data.name.filter((n) => n).length") > 1
     assert models(page, f"{BANDS}.data.name[0]") == "g0"
@@ -82,7 +82,7 @@ def test_groups_follow_the_budget_at_once_and_the_program_after(go: Go) -> None:
         expect(page.locator(".cards .preview")).to_be_visible()
         expect(page.locator(".progress")).to_contain_text(f"groups at {size.input_value()}")
     expect(page.locator(".card.groups")).to_contain_text("fused groups")
-    expect(page.locator(".progress")).to_contain_text("let go to have the program")
+    expect(page.locator(".progress")).to_contain_text("release the slider to plan")
     expect(page).to_have_url(re.compile(r"budget=128\+KiB"))
     assert colours(page) != before
     previewed = page.locator(".card.traffic b").inner_text()

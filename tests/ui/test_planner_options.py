@@ -121,7 +121,9 @@ def test_what_others_rule_out_is_disabled_and_says_why(go: Go) -> None:
     expect(page.locator(".card.badge")).to_contain_text("heuristic")
     choose(page, "method", "the paper's ILP")
     expect(page.locator(".replacement select")).to_be_disabled()
-    expect(page.locator(".why-not", has_text="the ILP chooses what leaves")).to_be_visible()
+    expect(
+        page.locator(".why-not", has_text="the ILP itself chooses what is spilled")
+    ).to_be_visible()
     expect(page.locator(".solver select")).to_be_visible()
     choose(page, "method", "our search")
     expect(page.locator(".replacement select")).to_be_enabled()

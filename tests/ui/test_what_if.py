@@ -74,7 +74,7 @@ def test_a_wish_is_respected_priced_found_in_the_way_and_dropped(go: Go) -> None
     message = page.locator(".message")
     expect(message).to_contain_text("No plan respects the wishes")
     expect(message).to_contain_text("'keep add_1'")
-    expect(board).to_contain_text("This wish is in the way")
+    expect(board).to_contain_text("This wish leaves no plan")
     page.locator(".ways-out").get_by_role("button").click()
     expect(message).to_be_hidden()
     expect(board).to_contain_text("No wishes")

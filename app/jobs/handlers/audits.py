@@ -54,7 +54,7 @@ def run_better_file(context: JobContext, request: Request) -> None:
     if plan.overlapped:
         line += f" For the {RUNTIME} only: {', '.join(plan.overlapped)} write over their inputs."
     if plan.unknown:
-        line += f" Scratch of {', '.join(plan.unknown)} is not known: the head may be larger."
+        line += f" Scratch of {', '.join(plan.unknown)} is unknown: the head may be larger."
     _send_file(context, f"{name}-{'over-inputs' if over else 'planned'}.tflite", data, line)
 
 

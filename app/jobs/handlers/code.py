@@ -22,8 +22,8 @@ from planners.core.units import format_bytes
 MOST_WEIGHTS_BYTES = 32 * 2**20
 """As C, zipped and in a message of the web socket these are some 64 MiB, and take half a minute."""
 TOO_LARGE = (
-    "the weights of {} are {} and would be a file of several times that: save the plan and have"
-    " `spillway code plan.json --out DIR` write the C code there; the page sends up to {}"
+    "the weights of {} are {}, and the C file would be several times as large: save the plan and"
+    " run `spillway code plan.json --out DIR`; the page sends up to {}"
 )
 
 

@@ -21,7 +21,7 @@ from planners.audits.shown import of_allocation
 from planners.core.weights import COUNTED
 from planners.simulator.bugs import bugs_explained
 
-SIZE_INSTEAD = "choose a size; its network, which has one, is not in the file"
+SIZE_INSTEAD = "type a size: named budgets need the network, which is not in the file"
 FAILED = "The plan failed its check and is not shown."
 
 

@@ -119,7 +119,7 @@ def resized(shape: Sequence[int], resolution: int) -> str:
     """An image's shape with another height and width. Raises `BadInput` for what is not an
     image."""
     if len(shape) != 4:
-        raise sp.BadInput("resolutions are of images: the input of this model is none")
+        raise sp.BadInput("this model's input is not an image, so it has no resolutions")
     return "x".join(map(str, (*shape[:2], resolution, resolution)))
 
 

@@ -59,7 +59,7 @@ class Fields:
             description="weights",
             layout=FULL,
             style=NARROW,
-            tooltip="What weights do, for any planner; named budgets follow from it",
+            tooltip="Weights: left out, counted or read in place; named budgets follow",
         )
         self.apart = w.HTML("")
         choices = {"planner": self.planner, "machine": self.machine}

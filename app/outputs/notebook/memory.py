@@ -99,7 +99,7 @@ def _several_html(shown: DisplayedPlan, paints: Paints) -> str:
         cursor(shown.opening_step, steps, 4, at + 18 + HELD),
         kind="sw-memory",
     )
-    about = f"{names}; below, what they hold together" + (f"; {note}" if note else "")
+    about = f"{names}; below, bytes on chip in all of them" + (f"; {note}" if note else "")
     key = legend(paints, kind_of(shown).looks, (row["stay"] for row in every))
     return f'<h4>Address maps<span class="sw-note">{about}</span></h4>{key}{drawn}'
 

@@ -121,11 +121,11 @@ def plan_page(plan: sp.Plan, paints: Paints) -> str:
     try:
         return shown_page(replayed(plan), paints)
     except sp.SpillwayError as error:
-        return _claimed(plan, f"It is not shown, because it does not hold: {error}", wrong=True)
+        return _claimed(plan, f"It is not shown, because it is not valid: {error}", wrong=True)
 
 
 LONG = (
-    "A program of so many instructions takes long to replay: app.notebook.show(plan) "
+    "This program is too long to replay here: app.notebook.show(plan) "
     "replays and draws it, app.explore(plan) opens it."
 )
 
@@ -154,7 +154,7 @@ def shown_page(shown: DisplayedPlan, paints: Paints) -> str:
         + _told()
         + f"<h4>Timeline{busy}</h4>{lanes}"
         + folded("Proof, and what it rests on", _proof(shown))
-        + folded("What it adds up to", _sums(shown))
+        + folded("Totals", _sums(shown))
         + (_spilled(shown) if shown.moved_bytes and not kind.streams else "")
     )
 

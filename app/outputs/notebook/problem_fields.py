@@ -24,7 +24,7 @@ def checked(what: Any, asked: Mapping[str, Any], of: ProblemFields | None = None
     if unknown := [name for name in asked if name not in names]:
         options = ", ".join(type_of(planner).own()) or "none"
         raise sp.BadInput(
-            f"{unknown[0]!r:.40} is no field of a problem and no option of {planner}: "
+            f"{unknown[0]!r:.40} is neither a field of a problem nor an option of {planner}: "
             f"it has {options}"
         )
     fields = problem.fields_of(asked)

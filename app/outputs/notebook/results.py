@@ -58,7 +58,7 @@ class ResultWidgets:
             description=KEEP,
             disabled=True,
             layout={"width": "190px"},
-            tooltip="Compare the plans to come with this one, or each with the one before it",
+            tooltip="Compare the next plans with this one, or each with the previous one",
         )
         self.keep.on_click(lambda _b: self.act(self._hold))
         self.message = w.HTML()
@@ -177,5 +177,5 @@ def change_html(here: DisplayedPlan, there: DisplayedPlan, name: str) -> str:
     differing = differences(here, there)
     counts = [(kind, sum(d.kind == kind for d in differing)) for kind in KINDS]
     words = ", ".join(f"{count} {kind}" for kind, count in counts if count)
-    change = words.replace("the pinned", escape(name)) or "every tensor is where it was"
+    change = words.replace("the pinned plan", escape(name)) or "none differs"
     return f'{table}<p class="sw-rest">Tensors: {change}.</p>'

@@ -29,9 +29,9 @@ LANE = 26
 EDGE = WIDTH - RIGHT
 LOOKS = {
     "busy": (BLUE, " ", "an engine works"),
-    "compute waits": (VERMILLION, WAITS, "arithmetic stands still"),
-    "ring full": (ORANGE, FULL, "an earlier layer must leave first"),
-    "transfer waits": (GREY, " ", "ready early, waits for its data or its bytes: costs nothing"),
+    "compute waits": (VERMILLION, WAITS, "compute stalls"),
+    "ring full": (ORANGE, FULL, "an earlier layer must run first"),
+    "transfer waits": (GREY, " ", "ready early; waits for data or room, without delaying anything"),
 }
 
 

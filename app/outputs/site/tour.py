@@ -126,6 +126,6 @@ def _compared(shown: Mapping[str, DisplayedPlan]) -> str:
     moved = [format_bytes(plan.report.noncompulsory_bytes) for plan in (roomy, spills)]
     return (
         f"Two plans on the same axes: one has {sizes[0]}, the other {sizes[1]}. Spill traffic:"
-        f" {moved[0]} and {moved[1]}. What differs is listed, what moves most bytes first; the"
-        " cursor goes through both."
+        f" {moved[0]} and {moved[1]}. The differences are listed, those that move most bytes first;"
+        " one cursor goes through both."
     )

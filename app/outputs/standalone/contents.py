@@ -48,10 +48,10 @@ def contents(
     films["step"] = film_of(shown, steps, figures.axis, figures.map.pool, figures.ring)
     if len(steps) < shown.steps:
         steps_text = f"steps {steps.start + 1:,} – {steps.stop:,} of {shown.steps:,}"
-        left_out.append(f"Sentences and tables are there for {steps_text}.")
+        left_out.append(f"Sentences and tables cover {steps_text}.")
     every = sum(1 for _ in selections(shown))
     if len(details) < every:
-        left_out.append(f"Details are there for {len(details):,} of {every:,} selections.")
+        left_out.append(f"Details cover {len(details):,} of {every:,} selections.")
     data = {
         "file": file_stem(shown),
         "steps": shown.steps,

@@ -37,7 +37,7 @@ KEYS = (
     ("e", "open all blocks of the graph, or close them"),
     ("g", "next fused group or run, or kernel that waits"),
     ("/", "find an operator or a tensor"),
-    ("Esc", "take the selection away"),
+    ("Esc", "clear the selection"),
     ("?", "this help"),
 )
 

@@ -111,10 +111,10 @@ def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
     shown, look = seen.shown, seen.look
     figures = Figures(DARK if seen.theme == "dark" else LIGHT)
     figures.show(shown, look, seen.points, seen.fronts, seen.why)
-    said("telling every step", 0.3)
+    said("describing every step", 0.3)
     data, left_out = contents(
         shown, look, figures, seen.why, most_steps,
-        lambda share: said("telling every step", 0.3 + 0.5 * share),
+        lambda share: said("describing every step", 0.3 + 0.5 * share),
     )  # fmt: skip
     said("writing the page", 0.8)
     script, places = embedded(figures.roots(shown, seen.points, seen.fronts))

@@ -59,7 +59,7 @@ class DagBar(pn.viewable.Viewer):
             label="What if…",
             css_classes=["open-what-if"],
             stylesheets=[SMALL],
-            description="wish something of what is selected, and see what it costs: w",
+            description="add a wish for the selection, and see its cost: w",
             on_click=lambda _e: session.look.param.update(panel="what if"),
             margin=(0, 3),
         )
@@ -67,7 +67,7 @@ class DagBar(pn.viewable.Viewer):
             label=CUT,
             css_classes=["cut"],
             stylesheets=[SMALL],
-            description="cut the network behind the selected operator, or no more: b",
+            description="set or remove a break node at the selected operator: b",
             on_click=lambda _e: session.breaks.toggle(session.breaks.selected),
             margin=(0, 3),
         )
@@ -249,7 +249,7 @@ def infeasible_html(why: dict[str, Any], planner: str, shown: DisplayedPlan | No
         short = f" {_exact(have)} are {_exact(need - have)} short."
     else:
         none = f"{name} found no plan{spilling} in {format_bytes(have)}"
-        reason, short = f"{none}, nor a proof that there is none", f" It has one in {size}."
+        reason, short = f"{none}, and no proof that none exists", f" It has one in {size}."
     return (
         f'<div class="notice infeasible" role="alert"><b>{reason}.</b>{short}'
         f" What binds: {escape(infeasible_story(why))}.{remedy}{before}</div>"

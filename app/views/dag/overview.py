@@ -16,7 +16,7 @@ from app.widgets.glyphs import put
 from app.widgets.palette import Theme, dress
 
 HIGH = 54  # pixels
-ABOUT = "The whole graph: click or drag to move what is seen above."
+ABOUT = "The whole graph: click or drag to move the view above."
 FOLLOW = """
 window_.setv({ left: seen.start, right: seen.end, top: up.end, bottom: up.start });
 here.setv({ left: ring.left, right: ring.right });

@@ -342,7 +342,7 @@ def parts_text(graph: sp.Graph) -> tuple[str, str]:
         for first in firsts[1:]
     }
     read = ", ".join(dict.fromkeys(filter(None, input_of.values())))
-    notes = "; ".join(caveats(graph).notes) or "the source joins them by nothing that is planned"
+    notes = "; ".join(caveats(graph).notes) or "no planned operator joins them"
     inputs = f": {read} come from outside" if read else ""
     return f"{len(firsts)} parts share no tensor{inputs}", f"Between them: {notes}"
 

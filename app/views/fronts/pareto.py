@@ -86,7 +86,7 @@ FORMAT_JOULES = FORMAT_SECONDS.replace("s'", "J'")
 PROVEN = "proven bound on traffic"
 HERE = "plan on screen"
 FULL_RATE = "same plans, every operator at full rate"
-LIKELY = "likely, by what judged the machine"
+LIKELY = "likely, by the accuracy of the machine"
 LEAST = "least possible"
 NOT_HIDDEN = "return source.get_column('series').map((name) => !legend.tags.includes(name));"
 HIDE = script("front_hide")

@@ -39,11 +39,11 @@ class ParetoBar(pn.viewable.Viewer):
         super().__init__(**params)
         self.session = session
         self.bar, sweeps = ButtonBar(sizing_mode="stretch_width"), session.sweeps
-        about = "plan with the chosen planner from its least budget on"
+        about = "sweep the budgets of the chosen planner, from its least"
         self.bar.add("sweep", "Sweep budgets", about, lambda: sweeps.start())
-        about = "end the sweep; what is planned stays"
+        about = "stop the sweep; finished plans stay"
         self.bar.add("sweep-stop", "Stop", about, sweeps.cancel, danger=True, shown=False)
-        about = "all planners in this memory and in more; a larger chart, of other axes too"
+        about = "all planners in this memory and in more, on a larger chart with other axes too"
         label = "⤢ What more memory buys"
         self.bar.add("all-planners", label, about, lambda: compare_planners(session))
         add_alone(self.bar, "front")
@@ -129,7 +129,7 @@ def progress_text(work: Any) -> str:
 
 def axis_select(session: Session, name: str) -> pn.widgets.Select:
     """What an axis of the chart shows."""
-    label = {"metric": "up and down", "across": "left and right"}[name]
+    label = {"metric": "vertical axis", "across": "horizontal axis"}[name]
     select = pn.widgets.Select(
         label=label,
         options={words: axis for words, axis in AXIS_NAMES.items() if axis in METRICS},

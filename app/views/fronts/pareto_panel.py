@@ -106,7 +106,9 @@ class ParetoPanel(pn.viewable.Viewer):
         self.ask.description = "plan at the chosen budget, and with that much more"
         self.sweep = button("Sweep all budgets", "sweep-all", lambda: self._start(wide=True))
         self.sweep.param.update(color="primary")
-        self.sweep.description = "from each planner's least budget to where nothing more is gained"
+        self.sweep.description = (
+            "from each planner's least budget to where more memory gains nothing"
+        )
         self.stop = button("Stop", "stop-all", session.sweeps.cancel)
         self.stop.param.update(color="danger", visible=False)
         self.state = pn.pane.HTML(
@@ -273,7 +275,7 @@ def buy_cells(row: Buy, budget: int, more: int, of: str) -> list[str]:
             f"needs {format_bytes(row.need)}" if lacks and row.need else "…"
         )  # fmt: skip
     if row.gain is None:
-        return [*cells, "a plan at all" if row.more is not None and "needs" in cells[0] else "", ""]
+        return [*cells, "a plan" if row.more is not None and "needs" in cells[0] else "", ""]
     if abs(row.gain) <= 1e-9 * abs(row.now or 1):
         return [*cells, "=", ""]
     return [*cells, finely(-row.gain, of, sign=True), f"{-(row.share or 0):+.1%}".replace("-", "−")]
@@ -301,7 +303,7 @@ def answer_html(
     so_far_text = "So far: " if so_far else ""
     best = f"<b>{escape(series(then['problem']))}</b>, {finely(value(then, axis), of)}"
     if now is None:
-        answer = f"no plan is known that fits {sizes[0]}; in {sizes[1]} the best is {best}."
+        answer = f"no plan was found in {sizes[0]}; in {sizes[1]} the best is {best}."
         return _told(so_far_text, answer)
     kept = f"{escape(series(now['problem']))}, {finely(value(now, axis), of)}"
     share = 1 - value(then, axis) / (value(now, axis) or 1.0)
@@ -311,7 +313,7 @@ def answer_html(
         return _told(so_far_text, f"{size} more buys no {what}: the best stays {kept}.")
     worth = ": hardly worth it" if share < HARDLY else ""
     close = axis == "latency" and not machine.tells_apart(value(now, axis), value(then, axis))
-    doubt = f" The two are not told apart: {band_text(machine)}." if close else ""
+    doubt = f" The two are too close to call: {band_text(machine)}." if close else ""
     answer = f"{size} more buys {share:.1%} of {what}{worth}. The best in {sizes[0]}: {kept};"
     return _told(so_far_text, f"{answer} in {sizes[1]}: {best}.{doubt}")
 
@@ -325,7 +327,7 @@ def band_text(machine: sp.Machine) -> str:
     """How far a machine's seconds were from those of their judge."""
     least, most = machine.seconds_band
     times = f"{least:g} to {most:g} times"
-    return f"seconds here were {times} those that judge them ({escape(machine.judge)})"
+    return f"seconds of this machine's model were {times} those of {escape(machine.judge)}"
 
 
 def state_html(work: Any, weights: str) -> str:

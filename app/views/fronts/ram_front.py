@@ -50,7 +50,7 @@ class RamFront:
             y_range=self.y_range,
             tools="save",
             x_axis_label="RAM of the pool",
-            y_axis_label="MACs done again",
+            y_axis_label="MACs repeated",
             css_classes=["ram-front"],
         )
         dress(plot, theme)
@@ -71,7 +71,7 @@ class RamFront:
             "x", "y", source=self.source, size=10, marker="square", fill_color=ORANGE,
             line_color=theme.panel,
         )  # fmt: skip
-        lines = ("@extra MACs done again", "binds: @binding", "<i>tap to plan with it</i>")
+        lines = ("@extra MACs repeated", "binds: @binding", "<i>tap to plan with it</i>")
         tell(plot, [dots], tooltip("@ram of RAM", *lines))
         tappable(plot, [dots])
         return plot

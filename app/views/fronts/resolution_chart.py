@@ -35,7 +35,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "exact": (GREEN, "star", "solid"),
 }
 FIELDS = {"delay": "delay_s", "memory": "rings_bytes"}
-EMPTY = "a point for each pipeline and resolution comes here"
+EMPTY = "a point for each pipeline and resolution appears here"
 COLUMNS = ("x", "y", "colour", "marker", "name", "delay", "memory", "where")
 
 

@@ -24,7 +24,7 @@ from app.widgets.palette import Theme
 from app.widgets.style import COMPACT, TEXT
 from planners.core.colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
 
-HINT = "At several resolutions of the input: what does each pipeline take?"
+HINT = "At several resolutions of the input: how much memory and time does each pipeline need?"
 
 
 class MemorySwitch(pn.viewable.Viewer):

@@ -23,7 +23,7 @@ LONG = 120
 """A plan of more steps has a brush: of fewer, each is wide enough to be read."""
 MOST = 400
 """Places across: more are thinner than a pixel or two."""
-ABOUT = "All steps: drag to choose which are seen above, drag the window to move it."
+ABOUT = "All steps: drag to choose those shown above, drag the window to move it."
 
 
 class Brush:

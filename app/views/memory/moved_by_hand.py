@@ -289,7 +289,7 @@ def hand_html(session: Session, shown: DisplayedPlan, stay: sp.Residency | None)
     if moves:
         many = f"{len(moves)} moves" if len(moves) > 1 else f"{moves[-1].tensor} moved"
         parts.append(f'<span class="holds">✓ check agrees</span>: {escape(many)} by hand')
-        parts.append("save the plan to keep it: links have the planner's own")
+        parts.append("save the plan to keep the moves: links hold the planner's plan")
     if not session.look.by_hand:
         return f'<div class="hand" role="status">{" · ".join(parts)}</div>'
     if stay is None:
@@ -315,6 +315,6 @@ def add_hand(bar: ButtonBar, session: Session) -> None:
     def turn() -> None:
         look.by_hand = not look.by_hand
 
-    about = "drag rectangles to other addresses; check judges at once: m"
+    about = "drag rectangles to other addresses; check replays them at once: m"
     bar.add("hand-switch", "by hand", about, turn, down=look.by_hand)
     follow(look, "by_hand", lambda: bar.look("hand-switch", down=look.by_hand))

@@ -191,7 +191,7 @@ def bar_columns(shown: DisplayedPlan) -> tuple[dict[str, list[Any]], dict[str, l
         held, extent = tensors + run.workspace_bytes, pool.extent_bytes(run)
         sizes = (
             f"{format_bytes(tensors)} of tensors, {format_bytes(run.workspace_bytes)} of workspace;"
-            f" {format_bytes(extent)} with what is kept free between them"
+            f" {format_bytes(extent)} including the distance kept free between them"
         )
         what = f"{FORMS[run.run.form]}, steps {run.start_step + 1} – {run.stop_step}"
         words = (run.number, f"{run.number + 1}: {run.name}", what, sizes)

@@ -145,8 +145,8 @@ class SplitView(pn.viewable.Viewer):
 def title_html(name: str, by: str, moved: Warp) -> str:
     """Which plan it is, and how its steps are aligned."""
     words = {
-        "time": "its steps are where the plan on screen is at the same time",
-        "operator": "its steps are where the plan on screen runs the same operators",
+        "time": "its steps are aligned by time",
+        "operator": "its steps are aligned by operator",
     }
     about = "the same steps" if moved.same else words.get(by, "")
     return f'<div class="title"><b>Pinned: {escape(name)}</b> <span>{about}</span></div>'

@@ -17,10 +17,10 @@ from planners.audits.cure.kernels import RUNTIME
 from planners.core.units import format_bytes
 
 OTHERS_KERNELS = "not those of CMSIS-NN, Xtensa or Ethos-U"
-OVERLAP = f"outputs over inputs that die: assumes the {RUNTIME}, {OTHERS_KERNELS}"
+OVERLAP = f"outputs over dying inputs: assumes the {RUNTIME}, {OTHERS_KERNELS}"
 RUNTIME_PLANS = (
-    "TensorFlow Lite Micro plans this file's arena by itself. See how, and by how much it could be "
-    "less; or have the plan written into the file."
+    "TensorFlow Lite Micro plans this file's arena by itself. See its plan and how much "
+    "smaller it could be, or write a better plan into the file."
 )
 NOT_WRITTEN = (
     "An ExecuTorch program cannot be rewritten: its addresses are in its instructions. Its "
@@ -53,7 +53,7 @@ class AuditBar(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.judge = button("Judge the runtime's own plan", "judge", auditing.judge, visible=False)
+        self.judge = button("Audit the runtime's own plan", "judge", auditing.judge, visible=False)
         self.beside = button(
             "Show the better allocation beside it",
             "beside",
@@ -120,9 +120,13 @@ def verdict_html(verdict: Mapping[str, Any], kind: str) -> str:
             f"{escape(name)} ({format_bytes(size)}, to {stop:,})"
             for name, size, stop in verdict["blame"]
         ]
-        lines.append(f"End above that: {', '.join(high)}{_more(verdict['blamed'], high)}.")
+        lines.append(
+            f"These end above the least: {', '.join(high)}{_more(verdict['blamed'], high)}."
+        )
     if verdict["memories"] > 1:
-        lines.append(f"{verdict['memories']} memories together; shown is the one with most bytes.")
+        lines.append(
+            f"{verdict['memories']} memories in all; the one with the most bytes is shown."
+        )
     text = "".join(f"<p>{line}</p>" for line in lines)
     return text + (f"<p>{NOT_WRITTEN}</p><pre>{EXPORTER}</pre>" if kind == ".pte" else "")
 

@@ -264,8 +264,8 @@ def asked_html(session: Session) -> str:
         both = escape(work.pinned.plan.planner), escape(work.shown.plan.planner)
         return f"The same tensors, live in the same steps: by {both[0]} → by {both[1]}."
     if work.shown is work.pinned:
-        return "This plan is set aside. Choose another model, machine, budget or planner above."
-    lines = [", ".join(texts) or "Both were asked the same."]
+        return "This plan is pinned. Choose another model, machine, budget or planner above."
+    lines = [", ".join(texts) or "Both solve the same problem."]
     machines = called(work.pinned.plan.machine), called(work.shown.plan.machine)
     if machines[0] != machines[1]:
         lines.append(

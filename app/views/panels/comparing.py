@@ -51,7 +51,7 @@ class ComparePanel(pn.viewable.Viewer):
         self.rows = BarRows(
             selects=True,
             css_classes=["differences"],
-            empty="Pin a plan, then change budget or planner: how they differ is told here.",
+            empty="Pin a plan, then change budget or planner: the differences appear here.",
             height=height - 58,
             sizing_mode="stretch_width",
         )
@@ -125,7 +125,7 @@ def compare_rows(
         rows.append({**row, "mark": mark, "ink": ink_on(colour)})
     rest = len(differing) - LISTED
     rest_rows = [f"and {rest} more"] if rest > 0 else []
-    rest_rows += [f"{folded} more differ in place or time, which costs no bytes"] if folded else []
+    rest_rows += [f"{folded} more differ in address or step, at no cost in bytes"] if folded else []
     return [*rows, *({"text": line, "cells": [""]} for line in rest_rows)]
 
 

@@ -12,7 +12,7 @@ from app.model.paths import script
 from app.session.session import Session
 from app.widgets.component import Component
 
-WORDS = """Drop it here: it is read, never run
+WORDS = """Drop it here: files are read, never executed
 
 a model (.onnx .tflite .pt2 .cfg) · a plan or graph (.json .html)
 another tool's plan (.pte .csv) · a machine (.toml)

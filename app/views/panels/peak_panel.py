@@ -17,7 +17,7 @@ from planners.core.units import format_bytes
 
 LISTED = 40
 WAITS = '<span class="faint"><i class="spin"></i>every change is planned and replayed …</span>'
-EMPTY = "Ask: the peak, by kind, block and tensor, and which change lowers each, planned."
+EMPTY = "Break down the peak by kind, block and tensor, and plan the change that lowers each."
 
 
 class PeakPanel(pn.viewable.Viewer):
@@ -61,7 +61,7 @@ def blame_rows(blamed: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not blamed:
         return []
     planning = blamed.get("planning", False)
-    head = {"text": "what lowers it, each by itself", "cells": ["new peak", "moves more"]}
+    head = {"text": "changes that lower it, one at a time", "cells": ["new peak", "moves more"]}
     rows: list[dict[str, Any]] = [] if planning else [head]
     for number, change in enumerate(blamed["changes"], 1):
         more = format_bytes(change["more_bytes"]) if change["more_bytes"] > 0 else "="
@@ -69,9 +69,9 @@ def blame_rows(blamed: Mapping[str, Any]) -> list[dict[str, Any]]:
         row = {"text": f"{number}: {change['words']}", "cells": cells}
         rows.append(row | (_key(change["tensor"]) if change["tensor"] else {}))
     if not blamed["changes"] and not planning:
-        rows.append({"text": "nothing that was planned", "cells": ["", ""]})
+        rows.append({"text": "none of the planned changes", "cells": ["", ""]})
     if not blamed.get("finished", True) and not planning:
-        rows.append({"text": "time ended before all were planned", "cells": ["", ""]})
+        rows.append({"text": "time ran out before all were planned", "cells": ["", ""]})
     for title in ("kinds", "tensors", "blocks"):
         rows.append({"text": f"by {title[:-1]}", "cells": ["bytes", "lowered by"]})
         for share in blamed[title][:LISTED]:

@@ -156,5 +156,5 @@ class PlannerOptions(pn.viewable.Viewer):
 def breaks_text(by_hand: bool, names: list[str]) -> str:
     """What can be done about the break nodes."""
     if by_hand:
-        return "Select an operator in the graph and press b to cut there, or no more."
-    return "" if names else "They are found when the network is planned."
+        return "Select an operator in the graph and press b to set or remove a break node there."
+    return "" if names else "Break nodes are found when the network is planned."

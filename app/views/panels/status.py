@@ -98,7 +98,7 @@ def status_html(session: Session) -> str:
     if preview := work.preview:
         return f'<span class="rest">{preview_text(preview, work.shown.plan.budget_bytes)}</span>'
     if session.stale:
-        return f'{former}<span class="rest">not what is chosen above</span>'
+        return f'{former}<span class="rest">differs from what is chosen above</span>'
     said = escape(recalled_text(work.recalled)) + marked(assumptions(work.shown), REST_TERMS)
     return f'<span class="rest">{said}</span>'
 
@@ -130,5 +130,5 @@ def preview_text(preview: Mapping[str, Any], budget_bytes: int) -> str:
     if "need_bytes" in preview:
         return f"{size} is too little: {format_bytes(preview['need_bytes'])} is the least"
     took = seconds_text(preview["worked_s"])
-    below = f"what is below the graph is still of {format_bytes(budget_bytes)}"
-    return f"groups at {size}, found in {took}: let go to have the program; {below}"
+    below = f"below the graph is still the plan in {format_bytes(budget_bytes)}"
+    return f"groups at {size}, found in {took}: release the slider to plan; {below}"

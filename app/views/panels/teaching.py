@@ -58,10 +58,10 @@ class TeachingBar(pn.viewable.Viewer):
         self.bar = ButtonBar(margin=NEAR)
         about = "next step in which something moves on or off chip: n"
         self.bar.add("next-event", "⇥ next move", about, None)
-        self.bar.add("play", PLAY, "move on by itself: space", session.teaching.play)
-        about = "set this plan aside, and see what another one does otherwise"
+        self.bar.add("play", PLAY, "play the steps: space", session.teaching.play)
+        about = "pin this plan, and compare another one with it"
         self.bar.add("open-compare", "⇄ compare", about, session.pins.compare, down=False)
-        about = "the views fill the screen, in large words, for a hall: p"
+        about = "present the views full screen, in large letters: p"
         self.bar.add("present-usual", "⤢ present", about, None, down=False)
         follow(session.look, ["playing", "presenting", "comparing"], lambda: self._show())
         self._show()

@@ -19,10 +19,10 @@ from app.widgets.board import Board, Section, in_the_way
 from app.widgets.following import follow
 from planners.core.units import format_bytes
 
-EMPTY = "Tap a tensor or an operator: what can be wished of it is offered here."
-NONE = "No wishes: the planner does as it likes."
-KNOWS_NONE = "{} knows no wishes."
-NOTHING_OF_IT = "There is nothing to wish of this with the planner that is chosen."
+EMPTY = "Tap a tensor or an operator to see which wishes it offers."
+NONE = "No wishes: the planner decides everything."
+KNOWS_NONE = "{} does not support wishes."
+NOTHING_OF_IT = "The chosen planner offers no wishes for this."
 FACTS = (
     ("spill traffic", "noncompulsory_bytes", "B"),
     ("traffic", "traffic_bytes", "B"),
@@ -89,7 +89,7 @@ def of_selection(session: Session, shown: DisplayedPlan) -> Section:
     operator = wished_operator(shown, selection)
     if operator and cuts(session.problem):
         text = "✂ No break here" if operator in session.breaks.nodes else "✂ Break here"
-        about = "cut the network behind this operator, or no more: b"
+        about = "set or remove a break node at this operator: b"
         buttons.append({"text": text, "key": BREAK + operator, "about": about})
     section: Section = {"title": title_of(shown, selection), "buttons": buttons}
     return section if buttons else {**section, "text": NOTHING_OF_IT}
@@ -153,7 +153,7 @@ def how_sure(here: Mapping[str, Any], without: Mapping[str, Any]) -> str:
     words = {"with": here, "without": without}
     open_ = [f"{word} {of['gap']:.1%}" for word, of in words.items() if of["status"] != "optimal"]
     if not open_:
-        return "Both are proven optimal in what is made least."
+        return "Both are proven optimal by their objective."
     return (
         f"Not proven least ({', '.join(open_)} may be left): the difference is of these two plans."
     )

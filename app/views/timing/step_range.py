@@ -49,7 +49,7 @@ class RangeMarks:
             dimensions="width",
             renderers=[],
             persistent=False,
-            description="drag over steps: what moves, waits and peaks in them",
+            description="drag over steps to see traffic, stalls and peaks in them",
         )
         plot.add_tools(tool)
         plot.on_event(SelectionGeometry, lambda event: self._dragged(event, timed=timed))

@@ -224,7 +224,9 @@ def timeline_title(shown: DisplayedPlan, serial: bool) -> str:
     busy = trace.busy_s.get("compute", 0.0) / (trace.makespan_s or 1.0)
     full_s = shown.graph.macs / shown.plan.machine.macs_per_s
     used = full_s / (trace.makespan_s or full_s or 1.0)
-    about = f"{how}; {busy_text(trace)}; {used:.0%} of the MACs that the full rate makes meanwhile"
+    about = (
+        f"{how}; {busy_text(trace)}; {used:.0%} of the MACs possible in this time at the full rate"
+    )
     about = f"{seconds_text(trace.makespan_s)}, {about}"
     return f'<span title="{about}">{busy:.0%} busy, {used:.0%} used</span>'
 

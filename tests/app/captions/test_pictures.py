@@ -35,6 +35,6 @@ def test_each_view_has_a_description_with_its_numbers() -> None:
 def test_bytes_held_have_their_peak_step_and_mean() -> None:
     told = held_words([1024, 3072, 2048], 4096, "the budget")
     assert told == (
-        "Bytes held: at most 3 KiB in step 2 of 3, 2 KiB on average, of the 4 KiB of the budget."
+        "Bytes on chip: at most 3 KiB (step 2 of 3), 2 KiB on average, of the 4 KiB of the budget."
     )
-    assert held_words([], 0, "") == "Bytes held: none."
+    assert held_words([], 0, "") == "Bytes on chip: none."

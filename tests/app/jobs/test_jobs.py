@@ -102,7 +102,7 @@ def test_a_planner_that_always_counts_weights_has_the_same_budgets(
     )
     assert plan.planner == "fusion"
     assert weights_of(plan.graph, plan.program) == "counted"
-    assert "cannot have them left out" in plan.notes[-1]
+    assert "cannot plan with weights left out" in plan.notes[-1]
     cosma = collect(pool.submit(Request("budgets", PROBLEM)), until)
     named = next(m for m in messages if m.name == "budgets")
     assert named["MR"] == next(m for m in cosma if m.name == "budgets")["MR"]

@@ -236,4 +236,4 @@ def test_a_tensor_of_many_stays_has_the_first_listed(drawn: DisplayedPlan) -> No
     rows = detail_rows(drawn, tensor_selection(name))
     listed = [row for row in rows if row["text"].startswith("steps ")]
     assert len(listed) == MOST_LIVE < count
-    assert rows[-1]["text"] == f"and {count - MOST_LIVE} stays more"
+    assert rows[-1]["text"] == f"and {count - MOST_LIVE} more residencies"

@@ -217,7 +217,7 @@ def test_bars_and_the_front(drawn: DisplayedPlan, plan: sp.Plan) -> None:
     html = cards_html(drawn)
     words = plain(html)
     assert f"{len(pool.runs)} runs" in words
-    assert "MACs again" in words
+    assert "MACs repeated" in words
     assert f"{pool.size_bytes:,} bytes" in html
 
 

@@ -71,7 +71,7 @@ def test_numbers_are_read_with_their_units(name: str, typed: str, value: float) 
     [
         (READ, "fast", "'fast' is not a number; write e.g. 4 GB/s"),
         (READ, "4", "4 of what? Write a unit, e.g. 4 GB/s; without one it is bytes a second"),
-        (READ, "4 ns", "'ns' is no unit of this; write GB/s, TB/s"),
+        (READ, "4 ns", "'ns' is not a unit here; write GB/s, TB/s"),
         (READ, "1e9999 GB/s", "is not a number"),
         (READ, "9" * 50, "is not a number"),
         (LATENCY, "200", "200 of what? Write a unit, e.g. 200 ns"),

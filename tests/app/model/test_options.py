@@ -256,7 +256,7 @@ def test_a_least_peak_beyond_the_budget_says_what_it_needs(session: Session, unt
     assert "MR" not in words
     open_ = plain(infeasible_html({**why, "proven": False}, "cosma"))
     assert "COSMA found no plan without spills in" in open_
-    assert ", nor a proof that there is none. It has one in" in open_
+    assert " and no proof that none exists. It has one in" in open_
     session.change(budget=budget)
     settle(session, until)
     assert session.work.infeasible == {}

@@ -189,7 +189,7 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.outputs.standalone.write.MOST_PLAN_BYTES", 10)
     page = page_html(seen("cosma"))
     steps = seen("cosma").shown.steps
-    assert re.search(rf"Sentences and tables are there for steps \d+ – \d+ of {steps}", page)
+    assert re.search(rf"Sentences and tables cover steps \d+ – \d+ of {steps}", page)
     assert "Details are there for 11 of" in page
     assert "The plan&#x27;s own JSON, which is too large" in page
     assert len(told(page)["story"]) == 6
@@ -205,7 +205,7 @@ def test_progress_rises_to_the_end() -> None:
     assert shares[-1] == 1.0
     assert {stage for stage, _ in heard} == {
         "drawing",
-        "telling every step",
+        "describing every step",
         "writing the page",
         "done",
     }

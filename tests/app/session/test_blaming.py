@@ -64,4 +64,4 @@ def test_what_the_peak_is_made_of_is_said_before_what_lowers_it(shown: Displayed
     words = [row["text"] for row in blame_rows(first)]
     assert words[0] == "by kind"
     assert not any("lowers" in word or "time" in word for word in words)
-    assert "what lowers it" in blame_rows(last)[0]["text"]
+    assert "changes that lower it" in blame_rows(last)[0]["text"]

@@ -36,7 +36,7 @@ def test_memory_decides_there_and_the_verdict_says_so(stored: DisplayedPlan) -> 
     assert budgets["MR"] > stored.plan.budget_bytes
     words = verdict(stored, budgets, kind_of(stored).manner_of(stored))
     assert words.startswith(
-        "mobilenet_v2 needs 1.437 MiB done naively. In 256 KiB it still runs, in one circular pool,"
+        "Run naively, mobilenet_v2 needs 1.437 MiB. In 256 KiB it still runs, in one circular pool,"
     )
     floor_share = stored.trace.makespan_s
     assert f"at most {round(100 * (floor_share / floor(stored) - 1))}% slower than" in words
@@ -62,15 +62,15 @@ def floor(shown: DisplayedPlan) -> float:
 def test_the_verdict_of_whole_tensors_says_what_is_spilled(shown: DisplayedPlan) -> None:
     words = verdict(shown, {"MR": 1, "MP": 907_776}, "")
     assert words == (
-        "vit_b_16 fits 738.8 KiB, but 3.463 MiB have to leave the chip or come back. From 886.5 KiB"
-        " on nothing has to."
+        "vit_b_16 fits 738.8 KiB, but 3.463 MiB are spilled or fetched again. From 886.5 KiB"
+        " on nothing is spilled."
     )
 
 
 def test_a_plan_that_spills_nothing_says_so() -> None:
     plan = plan_of("squeezenet1_1", budget="MP")
     words = verdict(show(json.dumps(plan.to_json())), {}, "")
-    assert "and nothing has to leave the chip, at most" in words
+    assert "and nothing is spilled, at most" in words
 
 
 def test_back_to_the_first_problem_is_its_stored_plan() -> None:

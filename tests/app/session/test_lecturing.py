@@ -103,7 +103,7 @@ def test_the_handout_has_every_item_and_escapes_what_strangers_wrote(
     assert "<b>bold" not in page
     assert page.count("<svg") == 1
     assert "There is no plan of this." in page
-    assert "leave the chip or come back" in page
+    assert "are spilled or fetched again" in page
 
 
 def test_a_machine_file_changes_numbers_of_its_preset(session: Session, until: Until) -> None:

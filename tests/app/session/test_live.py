@@ -273,7 +273,7 @@ def test_the_slider_previews_and_the_field_says_the_size(visit: Session) -> None
 
 def test_the_planner_does_not_change_what_weights_are_to_do(visit: Session) -> None:
     controls, words = Controls(visit), planner_words(visit)
-    assert "cannot have them left out" in words.object
+    assert "cannot plan with weights left out" in words.object
     for planner in ("cosma", "overlap", "fusion"):
         visit.problem.planner = planner
         assert visit.request()["weights"] == controls.weights.value == "left-out"
@@ -314,7 +314,7 @@ def test_the_folded_part_names_what_is_not_the_usual(visit: Session) -> None:
     options = PlannerOptions(visit)
     options.form.widgets["double_buffer"].value = False
     options.form.widgets["channel_tile"].value = "16"
-    assert options.more.label.endswith("16 channels, no loading ahead")
+    assert options.more.label.endswith("16 channels, no prefetch")
     sent = visit.request()["options"]
     assert (sent["double_buffer"], sent["channel_tile"]) == (False, 16)
 
@@ -323,4 +323,4 @@ def test_the_line_says_what_is_of_which_budget() -> None:
     preview = {"budget_bytes": 2**18, "worked_s": 0.0021}
     text = preview_text(preview, 2**17)
     assert "groups at 256 KiB" in text
-    assert "still of 128 KiB" in text
+    assert "still the plan in 128 KiB" in text

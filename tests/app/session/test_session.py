@@ -80,7 +80,9 @@ def test_what_a_link_selects_is_of_its_plan_or_named() -> None:
         assert session.work.refused == []
         assert session.look.selection == there
     session.go_to("?v=3&selection=group:g99")
-    assert session.work.refused == ["The link's selection = 'group:g99' is nothing of its plan."]
+    assert session.work.refused == [
+        "The link's selection = 'group:g99' does not occur in its plan."
+    ]
 
 
 def test_what_a_link_selects_stays_though_its_plan_was_made_before(
@@ -98,7 +100,7 @@ def test_what_a_link_selects_stays_though_its_plan_was_made_before(
         settle(other, until)
         other.go_to("?v=3&model=alexnet&selection=tensor:nothing&step=3")
         assert other.work.refused == [
-            "The link's selection = 'tensor:nothing' is nothing of its plan."
+            "The link's selection = 'tensor:nothing' does not occur in its plan."
         ]
         other.close()
 
@@ -187,8 +189,8 @@ def test_a_planner_that_claims_what_is_not_so_is_not_believed(session: Session, 
     [
         ("resnet5O", "did you mean 'resnet50'"),
         pytest.param("timm:nasnetlarge", "timm:nasnetalarge", marks=pytest.mark.long),
-        ("/etc/passwd", "no model's name"),
-        ("../graph.json", "no model's name"),
+        ("/etc/passwd", "no model is called"),
+        ("../graph.json", "no model is called"),
         ("README.md", "unknown model 'README.md'"),  # nor is any file of the server's folder
         ("graph.JSON", "unknown model 'graph.JSON'"),
     ],

@@ -107,7 +107,7 @@ def test_differences_are_totals_and_tensors(shown: DisplayedPlan) -> None:
     totals = {r["name"]: r for r in found if r["kind"] == "total"}
     assert float(totals["traffic"]["here"]) == shown.report.traffic_bytes
     assert float(totals["traffic"]["pinned"]) == other.report.traffic_bytes
-    spilled = [r for r in found if r["kind"] == "spilled here only"]
+    spilled = [r for r in found if r["kind"] == "spilled only here"]
     assert sum(int(r["difference"]) for r in spilled) == shown.report.noncompulsory_bytes
     small = seen_of(plan_of("squeezenet1_1")).shown
     assert all(r["kind"] == "total" for r in rows(differences_csv(shown, small)))
@@ -142,7 +142,7 @@ def test_a_page_is_written_as_it_is_looked_at(
     carried = sp.Plan.from_json(json.loads(plan_text_in(page)))
     assert carried.to_json() == sp.Plan.from_json(json.loads(session.work.shown.text)).to_json()
     assert stages[-1] == ""
-    assert any("telling every step" in stage for stage in stages)
+    assert any("describing every step" in stage for stage in stages)
 
 
 def test_long_tables_are_written_too(drawing_workers: None, session: Session, until: Until) -> None:
@@ -233,7 +233,7 @@ def test_a_pinned_plan_that_does_not_fit_is_one_line(session: Session, until: Un
     session.repins.start(ProblemFields(budget="1 KiB").values_by_name())
     settle(session, until)
     assert session.work.pinned is None
-    assert session.work.notice.startswith("The plan that the link compares with is not there")
+    assert session.work.notice.startswith("The plan to compare with cannot be shown")
     assert session.work.shown is not None
 
 

@@ -159,7 +159,7 @@ def test_resolutions_of_pipelines() -> None:
 
 
 def test_what_has_no_resolution_is_told() -> None:
-    with pytest.raises(sp.BadInput, match="images"):
+    with pytest.raises(sp.BadInput, match="not an image"):
         resized([1, 77], 224)
     asked = Request("resolutions", {**PROBLEM, "graph": "{}"})
     with pytest.raises(sp.BadInput, match="uploaded"):

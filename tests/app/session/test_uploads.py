@@ -142,7 +142,7 @@ def test_times_of_layers_are_taken_for_the_network_on_screen(
     assert (plan.graph.timed_by, plan.graph.name) == ("table mine.csv", graph.name)
     assert plan.graph.operators[1].seconds == 2e-4
     assert visitor.problem.model == f"{graph.name} (uploaded)"
-    visitor.work.refused = ["The link's foo = '1' is nothing that is known here."]
+    visitor.work.refused = ["The link's foo = '1' is unknown here."]
     large = b"layer,kernel_s\n" + b"\n" * (4 * 2**20)
     assert bring(visitor, until, large, "a.csv").startswith("times of layers have at most 4 MiB")
     assert visitor.work.refused == []
@@ -178,7 +178,7 @@ def test_the_plan_of_another_tool_is_judged_and_shown(
     assert visitor.work.budgets == {}
     visitor.change(planner="cosma", budget="MP")
     settle(visitor, until)
-    assert "an allocation has no MP: choose a size" in visitor.work.notice
+    assert "an allocation has no MP: type a size" in visitor.work.notice
     visitor.change(budget=str(extent))
     settle(visitor, until)
     assert visitor.work.shown.plan.planner == "cosma"
@@ -315,14 +315,14 @@ def zipped(name: str, data: bytes) -> bytes:
 
 WRONG: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "empty": ("x.json", lambda: b"", "empty"),
-    "a pickle": ("x.pt", lambda: pickle.dumps({"a": 1}), "x.pt is a pickle, which is not read"),
+    "a pickle": ("x.pt", lambda: pickle.dumps({"a": 1}), "x.pt is a pickle, which cannot be read"),
     "compressed": ("x.json.gz", lambda: gzip.compress(b"{}"), "x.json.gz is compressed"),
-    "noise": ("x", lambda: bytes(range(200, 256)), "x is not UTF-8"),
-    "text": ("x.txt", lambda: b"hello", "x.txt is a text of no kind"),
-    "no text": ("x.gguf", lambda: b"GGUF\3\0\0\0", "x.gguf is not UTF-8 text"),
+    "noise": ("x", lambda: bytes(range(200, 256)), "x is neither UTF-8"),
+    "text": ("x.txt", lambda: b"hello", "x.txt is text in an unknown format"),
+    "no text": ("x.gguf", lambda: b"GGUF\3\0\0\0", "x.gguf is neither UTF-8 text"),
     "another archive": ("x.keras", lambda: zipped("a.txt", b"x"), "x.keras holds no program"),
-    "a script": ("x.py", lambda: b"import os", "x.py is a text of no kind"),
-    "a table": ("x.csv", lambda: b"a,b\n1,2", "x.csv has no columns that are known: an allocation"),
+    "a script": ("x.py", lambda: b"import os", "x.py is text in an unknown format"),
+    "a table": ("x.csv", lambda: b"a,b\n1,2", "x.csv has no known columns: an allocation"),
     "half of a graph": ("x.json", lambda: changed(lambda d: None)[:5000], "x.json is not JSON"),
     "half of JSON": ("x.txt", lambda: b"{half", "x.txt is not JSON from line 1"),
     "a list": ("x.json", lambda: b"[1, 2]", "x.json is not a plan"),
@@ -382,7 +382,10 @@ def test_a_visitor_brings_no_more_than_one_may(
     visitor.uploads.take(b"x" * 600, "x.json")
     visitor.work.notice = ""
     visitor.uploads.take(b"y" * 600, "y.json")
-    assert visitor.work.notice == "This page was given 1 KiB of files: open another one."
+    assert (
+        visitor.work.notice
+        == "This page has received 1 KiB of files, its limit: open another page."
+    )
     assert len(list((folder / "cache" / "uploads").iterdir())) == 1
 
 

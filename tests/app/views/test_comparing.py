@@ -225,7 +225,7 @@ def test_the_panel_tells_totals_tensors_and_what_was_asked(roomy: DisplayedPlan)
     assert 0 < len(costly) < len(found)
     assert len(panel.tensors.rows) == len(costly)
     assert panel.kind.value == COSTLY
-    folded = f"{len(found) - len(costly)} more differ in place or time, which costs no bytes"
+    folded = f"{len(found) - len(costly)} more differ in address or step, at no cost in bytes"
     assert compare_rows(roomy, session.work.pinned)[-1]["text"] == folded
     panel.kind.value = ALL
     assert len(panel.tensors.rows) == len(found)

@@ -77,7 +77,7 @@ def test_an_operator_tells_of_its_group(drawn: DisplayedPlan) -> None:
 def test_the_table_says_why_neighbours_are_apart(drawn: DisplayedPlan) -> None:
     group = drawn.groups[1]
     rows = detail_rows(drawn, group_selection(group.name), {})
-    assert "asking what else it would cost …" in [row["text"] for row in rows]
+    assert "computing the alternatives …" in [row["text"] for row in rows]
     pair = {"there": 0, "apart_bytes": 4096, "together_bytes": None, "reason": "does not fit"}
     facts = {"single": "", "alone_bytes": 10240, "neighbours": [pair]}
     rows = detail_rows(drawn, group_selection(group.name), {group.name: facts})
@@ -85,7 +85,7 @@ def test_the_table_says_why_neighbours_are_apart(drawn: DisplayedPlan) -> None:
     assert row["cells"] == ["4 KiB", "–"]
     assert (row["key"], row["mark"]) == ("group:g0", "g0")
     told = {row["text"]: row["cells"][-1] for row in rows}
-    assert told["each alone, they would move"] == "10 KiB"
+    assert told["run one by one, they would move"] == "10 KiB"
     single = {"single": "it needs all rows", "alone_bytes": 1, "neighbours": []}
     rows = detail_rows(drawn, group_selection(group.name), {group.name: single})
     assert "by itself: it needs all rows" in [row["text"] for row in rows]

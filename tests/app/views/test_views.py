@@ -338,7 +338,7 @@ def test_a_size_that_cannot_be_is_said_to_be_wrong_and_nothing_else() -> None:
     session.open({}, {})
     field = Controls(session).budget
     for text, told in (
-        ("99999999 GiB", "1024 GiB is the most that may be asked for"),
+        ("99999999 GiB", "1024 GiB is the largest possible size"),
         ("half", "half"),
     ):
         session.work.infeasible = {"need_bytes": 2, "have_bytes": 1, "wishes": True}
@@ -466,12 +466,12 @@ def test_a_sentence_keeps_the_budgets_of_the_network_that_is_drawn() -> None:
     session = Session(None)
     explorer = Explorer(session, LIGHT)
     session.open({}, {})
-    assert "From 886.5 KiB on nothing has to" in plain(explorer.cards.object)
+    assert "From 886.5 KiB on nothing is spilled" in plain(explorer.cards.object)
     session.problem.model = "resnet18"
     others = dict.fromkeys(session.work.budgets, 12345)
     session.planning.take_budgets(others, {**session.work.shown_for, "model": "resnet18"})
     assert session.work.budgets == others
-    assert "From 886.5 KiB on nothing has to" in plain(explorer.cards.object)
+    assert "From 886.5 KiB on nothing is spilled" in plain(explorer.cards.object)
 
 
 def test_an_import_names_what_it_brings_and_not_what_is_below() -> None:
