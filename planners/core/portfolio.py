@@ -30,10 +30,10 @@ less than all: as a bound it says nothing."""
 FIRST_WORK = 64
 """Looks at the clock that a strategy has in the first round: some tenths of a second."""
 
-FINISHED = "it ended by itself"
+FINISHED = "it finished"
 HOPELESS = "it cannot be better than the best found"
 PROVEN = "no plan of the problem is better than the best found"
-TIME_OVER = "the time was over"
+TIME_OVER = "the time ran out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class StrategyRecord(Generic[Solution]):
 
     @property
     def words(self) -> str:
-        """One line: `exact: 3 rounds, 448 looks, 1.25 s: it ended by itself`."""
+        """One line: `exact: 3 rounds, 448 looks, 1.25 s: it finished`."""
         if not self.rounds:
             return f"{self.name}: not asked: {self.ended}"
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
