@@ -455,7 +455,7 @@ def test_plan_takes_all_of_cosma_s_options(spillway: Any, tmp_path: Path) -> Non
 
     cut = planned("--schedule", "dnc", "--break-nodes", "features_3_squeeze,features_6_squeeze")
     assert cut.code == 2
-    assert "'features_3_squeeze' is no operator" in cut.err
+    assert "'features_3_squeeze' is not an operator" in cut.err
     assert planned("--schedule", "dnc").json["status"] == "optimal"
     least = planned("--objective", "peak", "--budget", "1MB").json
     assert least["objective_bytes"] == least["extent_bytes"]

@@ -52,7 +52,7 @@ def test_a_class(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     [
         (["assignments", "11"], "unknown assignment '11'"),
         (["assignments", "--graph", "x"], "say which task"),
-        (["assignments", "fused", "--starter", "x"], "nothing to begin with"),
+        (["assignments", "fused", "--starter", "x"], "there is no starter"),
         (["judge", "1", "none.json"], "does not exist"),
         (["judge", "1", __file__, "--out", "x.csv"], "this is one file"),
     ],

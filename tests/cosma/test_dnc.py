@@ -229,7 +229,7 @@ def test_break_nodes_by_name_as_list_and_as_text() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("nowhere", "'nowhere' is no operator"),
+        ("nowhere", "'nowhere' is not an operator"),
         (["y4"], "'y4' does not split the network: it leaves nothing"),
         (["y1", "y1"], "'y1' does not split the network: it is named twice"),
         (7, "break_nodes must be 'auto' or names"),

@@ -99,12 +99,12 @@ def broken(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"dma_in_2": {"shares": "dma"}}, "engine 'dma_in_2' shares 'dma', which is no engine"),
+        ({"dma_in_2": {"shares": "dma"}}, "engine 'dma_in_2' shares 'dma', which is not an engine"),
         (
             {"dma_in_2": {"shares": "compute"}},
             "shares 'compute', which is not an engine that moves",
         ),
-        ({"dma_in_2": {"shares": "dma_in_2"}}, "shares 'dma_in_2', which is no engine"),
+        ({"dma_in_2": {"shares": "dma_in_2"}}, "shares 'dma_in_2', which is not an engine"),
         ({"dma_out": {"shares": "dma_in"}}, "'dma_out' has transfers of its own"),
         ({"dma_in_2": {"shares": 3}}, "shares must be of type str"),
     ],
