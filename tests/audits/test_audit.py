@@ -229,6 +229,6 @@ def test_what_is_no_plan(spillway: Spillway, tmp_path: Path) -> None:
     code, out, err = spillway("audit", path)
     assert (code, out) == (2, "")
     assert err.startswith("spillway: ")
-    assert "no plan that can be audited" in err
+    assert "not a plan that can be audited" in err
     assert err.count("\n") == 1
     assert spillway("audit", tmp_path / "absent.txt")[0] == 2

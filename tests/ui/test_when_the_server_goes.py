@@ -77,7 +77,7 @@ def test_a_server_that_comes_back_plans_what_was_asked(visitor: SharedPage, own:
     expect(lost).to_contain_text("connection to the server is lost")
     is_on_screen(page, "tiny")
     own.start()
-    expect(lost).to_contain_text("there again")
+    expect(lost).to_contain_text("can be reached again")
     lost.get_by_role("button").click()
     expect(lost).to_have_count(0)
     expect(page.locator(".status .working")).to_contain_text("vit_b_16")

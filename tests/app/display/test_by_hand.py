@@ -121,7 +121,7 @@ def test_what_rolls_cannot_be_moved_alone() -> None:
     graph = sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]])
     overlap = sp.plan(graph, planner="overlap", budget="MR")
     stream = sp.plan(graph, planner="streaming", budget="64MiB")
-    for plan, word in ((overlap, "pool turns"), (stream, "Rings turn")):
+    for plan, word in ((overlap, "In a circular pool"), (stream, "In a ring")):
         stays = sp.check(plan).residencies
         stay = next(s for s in stays if s.tensor not in graph.index and why_fixed(plan, s))
         assert word in why_fixed(plan, stay)

@@ -72,7 +72,7 @@ def test_one_visitor_has_so_many_jobs_wait_and_no_more(
     other = pool.submit(Request("plan", SLOW), owner="b")
     assert [job.state for job in (*mine, other)] == ["queued", "queued", "ended", "queued"]
     refused, done = mine[2].drain()
-    assert "2 of your jobs wait already" in refused["text"]
+    assert "2 of your jobs are already waiting" in refused["text"]
     assert done.kind == "done"
     mine[0].cancel()
     assert pool.submit(Request("plan", SLOW), owner="a").state == "queued"

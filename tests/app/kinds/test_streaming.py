@@ -187,7 +187,7 @@ def test_sentences_tell_the_chain_of_waits(two: DisplayedPlan) -> None:
     assert "the kernel waited" in text
     gap = stream.gaps["shared"][0]
     text = " ".join(s.text for s in step_story(two, gap.number))
-    assert "from its start again" in text
+    assert "back at its start" in text
     taken = stream.layers[gap.number].waits["shared"]
     text = " ".join(s.text for s in step_story(two, taken))
     assert "Its bytes went to" in text

@@ -190,7 +190,7 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     page = page_html(seen("cosma"))
     steps = seen("cosma").shown.steps
     assert re.search(rf"Sentences and tables cover steps \d+ – \d+ of {steps}", page)
-    assert "Details are there for 11 of" in page
+    assert "Details cover 11 of" in page
     assert "The plan&#x27;s own JSON, which is too large" in page
     assert len(told(page)["story"]) == 6
     with pytest.raises(sp.BadInput, match="carries no plan"):
