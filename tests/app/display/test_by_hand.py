@@ -151,7 +151,7 @@ def test_a_tensor_stays_within_the_window_of_its_memory() -> None:
     room = room_of(plan, stay)
     assert 0 < room.start <= stay.spans[0].start
     for offset in (0, room.stop - stay.size_bytes + 64):
-        assert "lies in activations: from 0x" in why_outside(plan, stay, offset)
+        assert "must lie in activations, from 0x" in why_outside(plan, stay, offset)
         with pytest.raises(sp.InvalidPlan, match="out of range"):
             sp.check(moved_plan(plan, report, stay, offset))
     places = free_places(report, stay, room)

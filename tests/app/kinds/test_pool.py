@@ -163,7 +163,7 @@ def test_a_step_is_told(drawn: DisplayedPlan) -> None:
     assert texts[0].startswith(f"Row {rows - 2} of {rows} of {run.name} is computed")
     assert f"of {run.reads[0]}" in texts[0]
     assert "bytes at" in texts[0]
-    assert any("behind what" in text for text in texts)
+    assert any("behind the bytes of" in text for text in texts)
     assert any(text.startswith("Workspace: ") for text in texts)
     assert "came in" in step_story(drawn, 0)[0].text
     assert all(step_story(drawn, step) for step in range(drawn.steps))
