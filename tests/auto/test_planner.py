@@ -76,7 +76,7 @@ def test_no_planner_alone_is_better(objective: str, weights: str, seed: int) -> 
     assert best is not None
     assert best.value == aim.value(made, sp.simulate(made)) == pytest.approx(min(values))
     assert best.floor == aim.floor <= best.value * (1 + 1e-9)
-    apart = {row.planner for row in made.details.tried if "compared" in row.reason}
+    apart = {row.planner for row in made.details.tried if "comparable" in row.reason}
     assert apart == {name for name in ALL if planner(name).cannot(weights)}
 
 

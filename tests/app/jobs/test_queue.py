@@ -134,7 +134,7 @@ def test_a_worker_that_takes_too_much_memory_is_ended_and_says_so(
     try:
         last = collect(small.submit(Request("plan", GREEDY)), until)[-1]
         assert last.name == "died"
-        assert f"more than its limit of {LIMIT / 2**20:.1f} MiB " in last["text"]
+        assert f"more than its limit of {LIMIT / 2**20:.1f} MiB, and was stopped" in last["text"]
         assert LIMIT_NAME in last["text"]
         again = collect(small.submit(Request("plan", PROBLEM)), until)
         assert "plan" in [m.name for m in again]

@@ -277,10 +277,10 @@ def test_the_planner_does_not_change_what_weights_are_to_do(visit: Session) -> N
     for planner in ("cosma", "overlap", "fusion"):
         visit.problem.planner = planner
         assert visit.request()["weights"] == controls.weights.value == "left-out"
-        assert ("cannot have" in words.object) == (planner == "fusion")
+        assert ("cannot plan with" in words.object) == (planner == "fusion")
     controls.weights.value = "counted"
     assert visit.request()["weights"] == "counted"
-    assert "cannot have" not in words.object
+    assert "cannot plan with" not in words.object
 
 
 def test_the_options_of_groups_are_there_for_their_planner_only(visit: Session) -> None:
