@@ -32,9 +32,9 @@ def test_the_planner_of_the_documentation_takes_its_options(
     monkeypatch.syspath_prepend(tmp_path)
     info = PlannerInfo("mine", "mine", "my_package:plan")
     assert info.options is not None
-    assert [spec.flag for spec in info.options.own().values()] == ["--rows", "--eager"]
+    assert [spec.flag for spec in info.options.own().values()] == ["--tries", "--first"]
     graph = sp.load("squeezenet1_1", input_shape=[[1, 3, 32, 32]])
-    made = info.plan(graph, sp.load_machine("npu_small"), 2**20, {"rows": 8, "eager": True})
+    made = info.plan(graph, sp.load_machine("npu_small"), 2**20, {"tries": 2, "first": True})
     assert sp.check(made).peak_bytes == made.claims.peak_bytes
-    with pytest.raises(sp.BadInput, match="rows must be a whole number from 1 on, not 0"):
-        info.plan(graph, sp.load_machine("npu_small"), 2**20, {"rows": 0})
+    with pytest.raises(sp.BadInput, match="tries must be a whole number from 1 to 4, not 0"):
+        info.plan(graph, sp.load_machine("npu_small"), 2**20, {"tries": 0})

@@ -40,6 +40,8 @@ from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import Dag, by_depth, by_levels
 from planners.fusion.search.online import online_partition, size_table
 
+GROWTH_SHARE = 0.9
+"""Of the work of a turn, for timing the runs of each order; chains of them have the rest."""
 # Looks at the clock: for groups of least traffic at first, for each rule, and for each strategy in
 # the first round; a plan that is written and timed counts as one for so many instructions.
 TRAFFIC_WORK, RULE_WORK, FIRST_WORK, INSTRUCTIONS_A_LOOK = 256, 64, 256, 200
@@ -163,7 +165,7 @@ class LatencyHunt:
     def by_chains(self, clock: Clock) -> None:
         """Runs in a few orders, in a part of the memory and in all of it, timed by themselves;
         chains of them, and more ways for the groups of the best."""
-        self._grow(clock.among(2))
+        self._grow(clock.share(GROWTH_SHARE))
         for _ in range(ROUNDS):
             chains = [(chain, runs) for runs in self._spaces for chain in runs.chains()]
             chains = sorted(chains, key=lambda each: each[0].done_s)[:CLOSER]
