@@ -44,7 +44,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def describe(name: str, graph: Graph, budget: int, budgets: int, time_limit: float) -> None:
-    dag = Dag.of(graph)
+    dag = Dag.from_graph(graph)
     print(
         f"\n{name}: {dag.count} operators, {count_groups(dag):.4g} groups, "
         f"{count_downsets(dag):.4g} downsets"

@@ -141,7 +141,7 @@ def _network(number: int) -> tuple[GroupModel, Dag, list[int], int]:
     each operator fits."""
     graph = sp.load(NETWORKS[number % len(NETWORKS)])
     model = GroupModel(graph, sp.load_machine("optimus"), {})
-    dag, count = Dag.of(graph), len(graph.operators)
+    dag, count = Dag.from_graph(graph), len(graph.operators)
     runs = [
         ((1 << length) - 1) << first
         for length in range(1, LONGEST_GROUP + 1)

@@ -75,7 +75,7 @@ def _made(run: Compute) -> Iterator[tuple[Piece, Operand]]:
 def _without(box: Box, fresh: Box, shown: DisplayedPlan, tensor: str) -> Box | None:
     """The rows of a box before the fresh ones; None where all are fresh, or not over the whole
     width."""
-    row = Axes.of(shown.graph.tensors[tensor].shape).row
+    row = Axes.from_shape(shown.graph.tensors[tensor].shape).row
     rest = [i for i in range(len(box)) if i != row]
     wide = all(fresh[i][0] <= box[i][0] and box[i][1] <= fresh[i][1] for i in rest)
     if row is None or not wide or fresh[row][0] <= box[row][0] or fresh[row][1] < box[row][1]:
@@ -197,7 +197,7 @@ def boxes(operands: Iterable[Operand]) -> dict[str, Box]:
 def part(shown: DisplayedPlan, tensor: str, box: Box, *, totals: bool = False) -> str:
     """A part of a tensor in words: its rows, and channels and images where these are not all."""
     shape = shown.graph.tensors[tensor].shape
-    axes = Axes.of(shape)
+    axes = Axes.from_shape(shape)
     named = [("row", axes.row), ("channel", axes.channel), ("image", 0 if len(shape) > 1 else None)]
     words = []
     for thing, axis in named:

@@ -19,7 +19,7 @@ def tile_words(graph: sp.Graph, group: FusedGroup) -> str:
     shape = graph.tensors[group.output].shape
     if not group.tile:
         return "all at once"
-    axes = Axes.of(shape)
+    axes = Axes.from_shape(shape)
     words = []
     if axes.row is not None:
         words.append(part_words("row", group.tile[axes.row], shape[axes.row]))

@@ -181,7 +181,7 @@ def plan(
 
 def _problem(request: Problem[CosmaOptions], wishes: Sequence[Wish] = ()) -> ScheduleProblem:
     """The problem in the graph's order, or in the nearest that respects the wishes."""
-    wished, chosen = WishedStays.of(wishes), request.options
+    wished, chosen = WishedStays.from_wishes(wishes), request.options
     return ScheduleProblem(
         reordered(request.graph, wished.before),
         tuple(range(len(request.graph.operators))),

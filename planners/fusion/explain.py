@@ -185,7 +185,7 @@ class Explainer:
     ) -> None:
         self.model, self.groups, self.budget_bytes = model, tuple(groups), budget_bytes
         self.joint = joint
-        self.dag = Dag.of(model.graph)
+        self.dag = Dag.from_graph(model.graph)
 
     @staticmethod
     def of_plan(plan: Plan) -> Explainer:

@@ -76,22 +76,22 @@ def _renamed(item: Instruction, names: Mapping[str, str], steps: int) -> Instruc
     if not names and not steps:
         return item
 
-    def of(region: Region) -> Region:
+    def in_memory(region: Region) -> Region:
         name = names.get(region.memory)
         return region if name is None else region._replace(memory=name)
 
     step = item.step + steps
     match item:
         case Load(_, piece, source, target, engine, joined):
-            return Load(step, piece, of(source), of(target), engine, joined)
+            return Load(step, piece, in_memory(source), in_memory(target), engine, joined)
         case Store(_, piece, source, target, engine):
-            return Store(step, piece, of(source), of(target), engine)
+            return Store(step, piece, in_memory(source), in_memory(target), engine)
         case Release(_, piece, region):
-            return Release(step, piece, of(region))
+            return Release(step, piece, in_memory(region))
         case Compute():
             reads, writes = item.reads, item.writes
             if names:
-                reads = tuple([Operand(piece, of(region)) for piece, region in reads])
-                writes = tuple([Operand(piece, of(region)) for piece, region in writes])
+                reads = tuple([Operand(piece, in_memory(region)) for piece, region in reads])
+                writes = tuple([Operand(piece, in_memory(region)) for piece, region in writes])
             return replace(item, step=step, reads=reads, writes=writes)
     return replace(item, step=step)

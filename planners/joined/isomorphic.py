@@ -110,20 +110,20 @@ def of_names(
         name = windows.get(region.memory)
         return region if name is None else region._replace(memory=name)
 
-    def of(operand: Operand) -> Operand:
+    def renamed(operand: Operand) -> Operand:
         piece, region = operand
         name = tensors.get(piece.tensor)
         return Operand(piece if name is None else piece._replace(tensor=name), at(region))
 
     match item:
         case Load() | Store():
-            piece = of(Operand(item.piece, item.source)).piece
+            piece = renamed(Operand(item.piece, item.source)).piece
             return replace(item, piece=piece, source=at(item.source), target=at(item.target))
         case Release():
-            operand = of(Operand(item.piece, item.region))
+            operand = renamed(Operand(item.piece, item.region))
             return replace(item, piece=operand.piece, region=operand.region)
         case Compute():
-            reads, writes = tuple(map(of, item.reads)), tuple(map(of, item.writes))
+            reads, writes = tuple(map(renamed, item.reads)), tuple(map(renamed, item.writes))
             operator = names.operators.get(item.operator, item.operator)
             return replace(item, operator=operator, reads=reads, writes=writes)
     return item

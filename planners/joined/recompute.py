@@ -109,14 +109,14 @@ def with_copies(graph: Graph, chosen: Sequence[ChainAgain]) -> tuple[Graph, Mapp
 def _renamed(op: Operator, names: Mapping[str, str]) -> Operator:
     """The operator, with other tensors."""
 
-    def of(some: Iterable[str]) -> tuple[str, ...]:
+    def renamed(some: Iterable[str]) -> tuple[str, ...]:
         return tuple(names.get(name, name) for name in some)
 
     def part(one: Part) -> Part:
         name = names.get(one.name, one.name) if one.name in op.outputs else one.name
-        return replace(one, name=name, reads=of(one.reads))
+        return replace(one, name=name, reads=renamed(one.reads))
 
-    inputs, outputs = of(op.inputs), of(op.outputs)
+    inputs, outputs = renamed(op.inputs), renamed(op.outputs)
     return replace(op, inputs=inputs, outputs=outputs, parts=tuple(map(part, op.parts)))
 
 

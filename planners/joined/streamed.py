@@ -88,7 +88,7 @@ class LastReads:
         self._rows[self._count] = [*starts, *stops, last]
         self._count += 1
 
-    def of(self, box: Box) -> int:
+    def last_read(self, box: Box) -> int:
         """The last read of any box that shares elements with this one; -1 where none does."""
         rows, axes = self._rows[: self._count], self._axes
         starts, stops = [start for start, _ in box], [stop for _, stop in box]
@@ -255,7 +255,7 @@ class ParameterStream:
             pieces = [piece for transfer in wanted.transfers for piece in transfer]
             # What is there for an operator before goes first: a piece is nowhere twice.
             known = [(there.setdefault(p.tensor, LastReads(len(p.box))), p.box) for p in pieces]
-            not_before = max([not_before, *(reads.of(box) + 1 for reads, box in known)])
+            not_before = max([not_before, *(reads.last_read(box) + 1 for reads, box in known)])
             for reads, box in known:
                 reads.add(box, wanted.last)
             taken, own = (rows[rows[:, 3] >= not_before] for rows in (taken, own))

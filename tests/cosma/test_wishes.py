@@ -31,7 +31,9 @@ CASES = int(os.environ.get("SPILLWAY_CASES", cases(24, 240)))
 def least(case: Case, wishes: Sequence[Wish], schedule: str, budget: int) -> int | None:
     """By brute force, for the order that stands for `default` or for any."""
     any_order = schedule != "default"
-    graph = case.graph if any_order else reordered(case.graph, WishedStays.of(wishes).before)
+    graph = (
+        case.graph if any_order else reordered(case.graph, WishedStays.from_wishes(wishes).before)
+    )
     parameters = case.parameters
     return optimum(graph, budget, any_order=any_order, parameters=parameters, wishes=wishes)
 
@@ -123,7 +125,7 @@ def test_every_bound_finds_the_same_least_cost(monkeypatch: pytest.MonkeyPatch) 
     for seed in range(150):
         case = small_case(seed, 9)
         wishes = random_wishes(case, seed, 5)
-        wished, budget = WishedStays.of(wishes), case.budget
+        wished, budget = WishedStays.from_wishes(wishes), case.budget
         if seed % 3 == 0:
             budget = sp.budgets(case.graph, parameters=case.parameters).MR
         graph = reordered(case.graph, wished.before)

@@ -66,7 +66,7 @@ def test_each_has_the_groups_of_its_kind() -> None:
 
 
 def test_levels_put_branches_side_by_side() -> None:
-    dag = Dag.of(wired("ab", "bc", "ad", "ce", "de"))
+    dag = Dag.from_graph(wired("ab", "bc", "ad", "ce", "de"))
     assert by_levels(dag) == [0, 1, 3, 2, 4]
 
 
@@ -74,7 +74,7 @@ def test_levels_put_branches_side_by_side() -> None:
 @pytest.mark.parametrize("name", list(BASELINES))
 def test_a_baseline_is_a_partition_between_the_oracle_and_no_fusion(seed: int, name: str) -> None:
     graph = random_graph(seed, 9)
-    dag, model = Dag.of(graph), LineModel(graph)
+    dag, model = Dag.from_graph(graph), LineModel(graph)
     low = max(model.staircase(1 << i)[0].buffer_bytes for i in range(9))
     budget = low + 2 * seed
     found = BASELINES[name](model, graph, budget, traits=GROWS)
@@ -98,7 +98,7 @@ def test_an_order_s_best_intervals(seed: int) -> None:
     graph = random_graph(seed, 8)
     model = LineModel(graph)
     budget = 2 * max(model.staircase(1 << i)[0].buffer_bytes for i in range(8))
-    dag = Dag.of(graph)
+    dag = Dag.from_graph(graph)
     best = []
     for order in (list(range(8)), by_levels(dag)):
         least = []

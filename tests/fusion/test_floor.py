@@ -59,7 +59,7 @@ def staircases(name: str, operators: int) -> dict[int, list[tuple[int, int]]]:
     model = model_of(graph)
     return {
         mask: [(p.buffer_bytes, p.traffic_bytes) for p in model.staircase(mask)]
-        for mask in subsets(Dag.of(graph).everything)
+        for mask in subsets(Dag.from_graph(graph).everything)
     }
 
 
@@ -69,7 +69,7 @@ def staircases(name: str, operators: int) -> dict[int, list[tuple[int, int]]]:
 @pytest.mark.parametrize("kib", [48, 64, 128, 512])
 def test_brute_force_agrees_on_the_start_of_a_network(name: str, operators: int, kib: int) -> None:
     graph = start_of(name, operators)
-    dag, model = Dag.of(graph), model_of(graph)
+    dag, model = Dag.from_graph(graph), model_of(graph)
     costs = {}
     for mask, steps in staircases(name, operators).items():
         cost = least_traffic(steps, kib * KIB)

@@ -28,7 +28,7 @@ def test_no_rule_of_groups_and_residency_decides_what_is_found(seed: int, odd: b
     model = HeldLines(graph, seed, odd)
     low = least_budget(graph, model)
     budget = low + sum(graph.size_bytes(t) for t in graph.tensors) // 3
-    dag = Dag.of(graph)
+    dag = Dag.from_graph(graph)
     groups = [mask for mask in subsets(dag.everything) if dag.is_convex(mask)]
     way = lattice(dag, dag.downsets(), groups, 1_000_000)
     assert way is not None
@@ -46,7 +46,7 @@ def test_no_rule_of_groups_and_residency_decides_what_is_found(seed: int, odd: b
 @pytest.mark.parametrize("seed", range(cases(20)))
 def test_no_rule_of_covers_decides_what_is_found(seed: int) -> None:
     rng = random.Random(seed)
-    dag = Dag.of(random_graph(seed, 3 + seed % 4))
+    dag = Dag.from_graph(random_graph(seed, 3 + seed % 4))
     groups = [mask for mask in subsets(dag.everything) if dag.is_convex(mask)]
     groups = [mask for mask in groups if mask.bit_count() == 1 or rng.random() < 0.7]
     costs = [2 * rng.randint(1, 9) for _ in groups]

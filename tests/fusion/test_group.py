@@ -119,7 +119,7 @@ def often(name: str, most_bands: int) -> Any:
 def test_traffic_is_what_a_replay_moves(name: str, most_bands: int) -> None:
     """Groups and ways to run them, the other operators alone, in just enough memory."""
     model = model_of(name, bands=most_bands)
-    dag, every = Dag.of(model.graph), [*groups_of(model)]
+    dag, every = Dag.from_graph(model.graph), [*groups_of(model)]
     for mask in random.Random(name).sample(every, min(cases(4, 48), len(every))):
         singles = [1 << i for i in range(dag.count) if not mask >> i & 1]
         order = executable(dag, [mask, *singles])

@@ -46,7 +46,7 @@ class Anything:
         self.rng = random.Random(seed)
         self.budget = budget
         offers = find_groups(self.model, graph, [budget], Clock(60))
-        dag = Dag.of(graph)
+        dag = Dag.from_graph(graph)
         way = lattice(dag, dag.downsets(), offers.groups, 1_000_000)
         assert way is not None
         self.space = GroupSpace(way, offers.groups, self.costs, budget)

@@ -36,7 +36,7 @@ class HeldLines:
 
     def __init__(self, graph: sp.Graph, seed: int, odd: bool) -> None:
         self.graph, self.seed, self.odd = graph, seed, odd
-        self.dag = Dag.of(graph)
+        self.dag = Dag.from_graph(graph)
 
     def staircase(self, mask: int, held: frozenset[str] = frozenset()) -> tuple[Way, ...]:
         graph = self.graph
@@ -92,7 +92,7 @@ class Exhaustive:
     ) -> None:
         self.keep, self.spill = wished
         self.graph, self.model, self.budget = graph, model, budget
-        self.dag = Dag.of(graph)
+        self.dag = Dag.from_graph(graph)
         self.size = {t: graph.size_bytes(t) for t in graph.tensors}
         self.least = cache(self._least)
 
@@ -158,7 +158,7 @@ def search(
     graph: sp.Graph, model: HeldModel, budget: int, wished: Wishes = (set(), set())
 ) -> JointSearch:
     """The search over all groups and all downsets, with nothing known."""
-    dag = Dag.of(graph)
+    dag = Dag.from_graph(graph)
     groups = [m for m in subsets(dag.everything) if dag.is_convex(m)]
     way = lattice(dag, dag.downsets(), groups, 1_000_000)
     assert way is not None

@@ -45,7 +45,7 @@ def test_counts_are_those_of_lists(seed: int) -> None:
     ],
 )
 def test_the_groups_of_table_5(name: str, operators: int, groups: int) -> None:
-    dag = Dag.of(workload(name))
+    dag = Dag.from_graph(workload(name))
     assert (dag.count, count_groups(dag)) == (operators, groups)
 
 
@@ -64,7 +64,7 @@ def test_relatives_share_a_tensor() -> None:
         sp.Operator("c", "conv2d", ("a",), ("c",)),
         sp.Operator("d", "conv2d", ("c",), ("d",)),
     ]
-    dag = Dag.of(sp.Graph("g", tensors, tuple(ops), ("x",), ("b", "d")))
+    dag = Dag.from_graph(sp.Graph("g", tensors, tuple(ops), ("x",), ("b", "d")))
     assert dag.relatives == (0b0110, 0b0001, 0b1001, 0b0100)
     assert list(dag.pieces(0b1111)) == [0b1111]
     assert list(dag.pieces(0b1010)) == [0b0010, 0b1000]

@@ -38,7 +38,7 @@ def is_allowed(dag: Dag, mask: int) -> bool:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_groups_obey_the_rules(seed: int) -> None:
-    dag = Dag.of(random_graph(seed, 8))
+    dag = Dag.from_graph(random_graph(seed, 8))
     groups = list(allowed_groups(dag, 5))
     assert len(set(groups)) == len(groups)
     assert {1 << i for i in range(8)} <= set(groups)
@@ -47,7 +47,7 @@ def test_groups_obey_the_rules(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_completed_set_is_the_least_that_obeys(seed: int) -> None:
-    dag = Dag.of(random_graph(seed, 7))
+    dag = Dag.from_graph(random_graph(seed, 7))
     lawful = [m for m in subsets(dag.everything) if obeys(dag, m) and dag.is_convex(m)]
     for mask in subsets(dag.everything):
         around = [m for m in lawful if not mask & ~m]
@@ -61,7 +61,7 @@ def test_a_completed_set_is_the_least_that_obeys(seed: int) -> None:
 
 def test_vgg_s_groups_are_those_of_table_5() -> None:
     # 80 groups of the chain of 18: all of up to five operators.
-    dag = Dag.of(workload("vgg16"))
+    dag = Dag.from_graph(workload("vgg16"))
     assert len(list(allowed_groups(dag, 5))) == 80
 
 
@@ -82,7 +82,7 @@ def test_the_table_rises(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_online_lies_between_the_best_and_no_fusion(seed: int) -> None:
     graph = random_graph(seed, 12)
-    dag, model = Dag.of(graph), LineModel(graph)
+    dag, model = Dag.from_graph(graph), LineModel(graph)
     budget = 2 * max(model.staircase(1 << i)[0].buffer_bytes for i in range(12))
     table = size_table(model, graph, Clock(60))
     found = online_partition(model, graph, budget, Clock(60), table)

@@ -53,7 +53,7 @@ def need(model: GroupCosts, count: int) -> int:
 
 def verify(partition: Partition, model: GroupCosts, graph: sp.Graph, budget: int) -> None:
     """Each operator once, nothing before what it waits for, within budget, at the cost said."""
-    dag, done, total = Dag.of(graph), 0, 0
+    dag, done, total = Dag.from_graph(graph), 0, 0
     for mask in partition.groups:
         assert not mask & done
         done |= mask
@@ -75,7 +75,7 @@ def sized(seed: int) -> sp.Graph:
 @pytest.mark.parametrize("wide", [False, True], ids=["lattice", "cover"])
 def test_brute_force_agrees(seed: int, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = sized(seed)
-    dag = Dag.of(graph)
+    dag = Dag.from_graph(graph)
     if wide:
         monkeypatch.setattr(search, "MOST_DOWNSETS", 0)
     for model, traits in (
@@ -94,7 +94,7 @@ def test_brute_force_agrees(seed: int, wide: bool, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("seed", range(20))
 def test_algorithm_1_agrees(seed: int) -> None:
     graph = sized(seed + 5)
-    dag, model = Dag.of(graph), RandomModel(graph, seed, monotone=False)
+    dag, model = Dag.from_graph(graph), RandomModel(graph, seed, monotone=False)
     budget = need(model, dag.count) + 5
     costs = all_costs(model, dag, budget)
     found = best_partition(model, graph, budget, Clock(60), traits=NOTHING)
@@ -124,7 +124,7 @@ def test_convex_groups_can_close_a_cycle(edges: list[tuple[int, int]]) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_prices_hold_over_every_group(seed: int) -> None:
     graph = sized(seed)
-    dag, model = Dag.of(graph), RandomModel(graph, seed, monotone=False)
+    dag, model = Dag.from_graph(graph), RandomModel(graph, seed, monotone=False)
     costs = all_costs(model, dag, 10**6)
     price = prices(dag.count, list(costs), list(costs.values()), Clock(60))
     assert all(sum(price[i] for i in bits(mask)) <= least for mask, least in costs.items())
@@ -171,7 +171,7 @@ def test_a_sweep_asks_the_model_once_for_each_group() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_a_cap_is_kept_and_said(seed: int) -> None:
     graph = random_graph(seed, 9)
-    dag, model = Dag.of(graph), LineModel(graph)
+    dag, model = Dag.from_graph(graph), LineModel(graph)
     budget = 3 * need(model, 9)
     found = best_partition(model, graph, budget, Clock(60), cap=2, traits=GROWS)
     verify(found, model, graph, budget)
@@ -188,7 +188,7 @@ def test_a_cap_is_kept_and_said(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_bounds_are_bounds(seed: int) -> None:
     graph = sized(seed)
-    dag, model = Dag.of(graph), LineModel(graph)
+    dag, model = Dag.from_graph(graph), LineModel(graph)
     budget = need(model, dag.count) + seed % 7
     best = brute_force(dag, all_costs(model, dag, budget))
     candidates = Candidates(model, graph, GROWS)

@@ -54,7 +54,7 @@ def test_the_best_partition_that_respects_wishes(
     outcomes = set()
     for seed in range(25 * block, 25 * block + cases(15)):
         graph = sized(seed)
-        wished, dag = WishedGroups.of(pairs(graph, seed), graph), Dag.of(graph)
+        wished, dag = WishedGroups.from_wishes(pairs(graph, seed), graph), Dag.from_graph(graph)
         for model, traits in (
             (RandomModel(graph, seed, monotone=False), NOTHING),
             (RandomModel(graph, seed, monotone=True), Traits("grows", local=False, splits=False)),
@@ -77,7 +77,7 @@ def test_the_best_partition_that_respects_wishes(
 def test_the_smallest_groups_hold_what_lies_between() -> None:
     for seed in range(60):
         graph = random_graph(seed, 8)
-        wished, dag = WishedGroups.of(pairs(graph, seed), graph), Dag.of(graph)
+        wished, dag = WishedGroups.from_wishes(pairs(graph, seed), graph), Dag.from_graph(graph)
         groups = wished.least(dag)
         assert sum(groups) == dag.everything
         for mask in groups:
@@ -108,7 +108,7 @@ def test_plans_respect_wishes_and_run(name: str) -> None:
 def consistent_with_kinds(graph: sp.Graph, wishes: list[Wish]) -> bool:
     """Whether each of the smallest groups is of operators that fuse at all."""
     model = GroupModel(graph, MACHINE, {})
-    return all(model.fuses(mask) for mask in WishedGroups.of(wishes, graph).classes)
+    return all(model.fuses(mask) for mask in WishedGroups.from_wishes(wishes, graph).classes)
 
 
 def test_what_is_kept_does_not_leave_its_group() -> None:
@@ -131,7 +131,7 @@ def test_a_group_that_does_not_fit_is_named_with_its_need() -> None:
         sp.plan(graph, "fusion", "1KiB", wishes=wishes)
     assert found.value.wishes == (wishes[1],)
     model = GroupModel(graph, MACHINE, FusionOptions().values())
-    mask = WishedGroups.of([Wish("fuse", (ops[2].name, ops[10].name))], graph).classes[0]
+    mask = WishedGroups.from_wishes([Wish("fuse", (ops[2].name, ops[10].name))], graph).classes[0]
     assert min(p.buffer_bytes for p in model.staircase(mask)) == found.value.need_bytes
     assert found.value.have_bytes == 1024
     enough = sp.plan(graph, "fusion", found.value.need_bytes, wishes=wishes)

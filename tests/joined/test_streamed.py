@@ -121,7 +121,7 @@ def test_the_last_read_of_what_overlaps_is_known(axes: int) -> None:
     for last in range(60):
         starts = [draw.randrange(6) for _ in range(axes)]
         box = tuple((start, start + draw.randint(1, 3)) for start in starts)
-        assert reads.of(box) == max((at for b, at in seen if meet(b, box)), default=-1)
+        assert reads.last_read(box) == max((at for b, at in seen if meet(b, box)), default=-1)
         reads.add(box, last)
         seen.append((box, last))
 

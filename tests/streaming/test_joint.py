@@ -59,7 +59,7 @@ def test_that_time_is_over_is_no_word_on_the_budget() -> None:
     for _ in range(60):
         graph, times = chain(random_layers(random, most=8), random)
         units = units_of(graph)
-        layers = times.of(units, 2)
+        layers = times.layers(units, 2)
         budget = load_of(graph, units).least_bytes + random.randint(0, 3)
         _, found = place_jointly(graph, units, layers, budget, Clock(600.0))
         _, hurried = place_jointly(graph, units, layers, budget, Clock(0.0))
@@ -77,7 +77,7 @@ def test_addresses_give_the_delay_of_the_bound_and_the_scoreboard_agrees() -> No
     for _ in range(200):
         graph, times = chain(random_layers(random, most=8), random)
         units = units_of(graph)
-        layers = times.of(units, 2)
+        layers = times.layers(units, 2)
         load = load_of(graph, units)
         budget = load.least_bytes + random.randint(0, 12)
         clock = Clock(600.0, None)

@@ -38,10 +38,10 @@ def test_the_scoreboard_is_algorithm_1_on_random_networks() -> None:
         least = max(*(layer.size_bytes for layer in layers), 1)
         cpu, gpu = (least + random.randint(0, 2 * least) for _ in range(2))
         if number % 2:
-            made = zero_copy(times.of(units, 2), cpu, twice=twice)
+            made = zero_copy(times.layers(units, 2), cpu, twice=twice)
             ends = simulate_algorithm1(made.layers, cpu, None, twice=twice)
         else:
-            made = asynchronous(times.of(units, 3), cpu, gpu, twice=twice)
+            made = asynchronous(times.layers(units, 3), cpu, gpu, twice=twice)
             ends = simulate_algorithm1(made.layers, cpu, gpu, twice=twice)
         program = emit(graph, machine, units, made, pack_activations(graph, Clock(600.0, None)))
         found = timed(program, machine, graph, seconds=clock_of(graph, times, made, program))
@@ -58,7 +58,7 @@ def test_the_scoreboard_gives_the_closed_forms(kind: str) -> None:
     random, machine = Random(4), load_machine(XAVIER)
     for _ in range(100):
         graph, times = chain(random_layers(random, most=8), random)
-        made = fixed(kind, times.of(units_of(graph)))
+        made = fixed(kind, times.layers(units_of(graph)))
         activations = pack_activations(graph, Clock(600.0, None))
         program = emit(graph, machine, units_of(graph), made, activations)
         found = timed(program, machine, graph, seconds=clock_of(graph, times, made, program))
@@ -141,7 +141,7 @@ def test_parameters_that_operators_share_are_read_again_and_never_twice_at_once(
         last = graph.operators[-1]
         shared = tuple(dict.fromkeys([*last.parameters, named[0]]))
         graph = replace(graph, operators=(*graph.operators[:-1], replace(last, parameters=shared)))
-        layers = times.of(units_of(graph), 2)
+        layers = times.layers(units_of(graph), 2)
         made = zero_copy(layers, 2 * max(layer.size_bytes for layer in layers))
         activations = pack_activations(graph, Clock(600.0, None))
         program = emit(graph, machine, units_of(graph), made, activations)
@@ -152,7 +152,7 @@ def test_joined_loads_are_one_transfer() -> None:
     graph = sp.load("resnet18", bytes_per_element=4)
     plan = sp.plan(graph, "streaming", "64MiB", XAVIER, pipeline="2s", times="roofline")
     assert any(item.joined for item in plan.program.instructions if isinstance(item, Load))
-    layers = times_of(graph, plan.machine).of(units_of(graph), overlapped=False)
+    layers = times_of(graph, plan.machine).layers(units_of(graph), overlapped=False)
     machine = load_machine(XAVIER)
     largest = max(layers, key=lambda layer: layer.size_bytes)
     assert largest.size_bytes / largest.read_s < machine.engine("storage").bytes_per_s
@@ -164,7 +164,7 @@ def test_inputs_and_outputs_take_their_time() -> None:
     times, units = times_of(graph, machine), units_of(graph)
     start = start_of(graph, machine, units, times)
     assert start.kernels[0] == graph.size_bytes("x") / 8e9
-    made = zero_copy(times.of(units, 2), 8 * 2**20, start)
+    made = zero_copy(times.layers(units, 2), 8 * 2**20, start)
     assert stored_s(graph, units, made, times) > made.delay_s
 
 

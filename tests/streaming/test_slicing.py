@@ -52,7 +52,11 @@ PAPER = {
 def test_the_fitted_machine_gives_the_papers_overheads(model: str) -> None:
     graph = sp.load(model, bytes_per_element=4)
     times, units = times_of(graph, load_machine("jetson_xavier_980pro")), units_of(graph)
-    alone, three, two = times.of(units, 3, False), times.of(units, 3), times.of(units, 2)
+    alone, three, two = (
+        times.layers(units, 3, False),
+        times.layers(units, 3),
+        times.layers(units, 2),
+    )
     size, largest, published = PAPER[model]
     assert sum(sizes_of(alone)) / MIB == pytest.approx(size, abs=0.06)
     assert max(sizes_of(alone)) / MIB == pytest.approx(largest, abs=0.06)
@@ -73,11 +77,11 @@ def test_the_fitted_machine_gives_the_papers_overheads(model: str) -> None:
 def test_slices_take_yolov4_below_five_percent_in_the_memory_of_one_layer() -> None:
     graph = sp.load("yolov4", bytes_per_element=4)
     times = times_of(graph, load_machine("jetson_xavier_980pro"))
-    least = fixed("pre", times.of(units_of(graph), 2, False)).delay_s
-    whole = times.of(units_of(graph), 2)
+    least = fixed("pre", times.layers(units_of(graph), 2, False)).delay_s
+    whole = times.layers(units_of(graph), 2)
     ring = max(sizes_of(whole))
     assert zero_copy(whole, ring).delay_s / least > 1.2
-    sliced = front_two_stages(times.of(divided(graph, 3), 2))
+    sliced = front_two_stages(times.layers(divided(graph, 3), 2))
     best = [point for point in sliced if point.memory_bytes <= ring][-1]
     assert best.delay_s / least < 1.05
 

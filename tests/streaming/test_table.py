@@ -49,7 +49,7 @@ def test_samples_give_the_median_the_bound_and_the_band(tmp_path: Path) -> None:
     lines = [f"{op.name},1,1,{k}" for op in graph.operators for k in (2, 3, 9)]
     path = write(tmp_path / "times.csv", lines)
     table = read_table(graph, path)
-    assert {layer.kernel_s for layer in table.of(units_of(graph))} == {3.0}
+    assert {layer.kernel_s for layer in table.layers(units_of(graph))} == {3.0}
     assert {layer.kernel_s for layer in table.largest(units_of(graph))} == {9.0}
     plan = sp.plan(graph, "streaming", "1KiB", "npu_small", times=path, draws=500, seed=1)
     found, band = plan.details.streamed, plan.details.streamed.band
@@ -63,7 +63,7 @@ def test_a_slice_takes_its_share(tmp_path: Path) -> None:
     path = write(tmp_path / "times.csv", rows(graph))
     units = divided(graph, 4)
     assert len(units) > len(graph.operators)
-    layers = read_table(graph, path).of(units)
+    layers = read_table(graph, path).layers(units)
     for position in range(len(graph.operators)):
         own = [
             layer

@@ -60,7 +60,7 @@ def _model(graph: Graph, budget_bytes: int, chosen: CosmaOptions, clock: Clock) 
     require_known(wishes, KNOWN, "cosma")
     require_counted(wishes, graph, parameters)
     require_consistent(wishes, graph, budget_bytes)
-    wished = WishedStays.of(wishes)
+    wished = WishedStays.from_wishes(wishes)
     graph, order = reordered(graph, wished.before), tuple(range(len(graph.operators)))
     problem = ScheduleProblem(graph, order, parameters, budget_bytes, chosen.paper_strict, wished)
     if chosen.objective == "peak":

@@ -95,7 +95,7 @@ def solve(
     """
     name = usable(solver)
     if name == HIGHS:
-        status, values, bound, seconds = _highs(_Arrays.of(ilp), time_limit, should_stop)
+        status, values, bound, seconds = _highs(_Arrays.from_ilp(ilp), time_limit, should_stop)
     else:
         status, values, bound, seconds = _by_pulp(ilp, name, time_limit)
     objective = 0 if values is None else _objective(ilp, values)
@@ -139,7 +139,7 @@ class _Arrays:
     data: dict[str, np.ndarray]
 
     @staticmethod
-    def of(ilp: Ilp) -> _Arrays:
+    def from_ilp(ilp: Ilp) -> _Arrays:
         columns = ilp.lp.variables()
         at = {x.name: i for i, x in enumerate(columns)}
         objective = np.zeros(len(columns))

@@ -26,7 +26,7 @@ class WishedStays:
     before: tuple[tuple[str, str], ...] = ()
 
     @staticmethod
-    def of(wishes: Iterable[Wish]) -> WishedStays:
+    def from_wishes(wishes: Iterable[Wish]) -> WishedStays:
         """What wishes of the kinds in `KNOWN` ask for."""
         wishes = tuple(wishes)
         return WishedStays(

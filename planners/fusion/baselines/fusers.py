@@ -161,7 +161,7 @@ def efficient_s(dag: Dag) -> list[Choice]:
 def oracle(graph: Graph) -> Partition:
     """Everything in one group that moves no more than it must: a bound, not a partition to run."""
     least = compulsory_bytes(graph)
-    return Partition((Dag.of(graph).everything,), least, least, "bound")
+    return Partition((Dag.from_graph(graph).everything,), least, least, "bound")
 
 
 BASELINES: Mapping[str, Baseline] = {

@@ -39,7 +39,7 @@ class Crossing:
     made: tuple[Made, ...]
 
     @staticmethod
-    def of(graph: Graph, member: OperatorRows, number: Mapping[str, int]) -> Crossing:
+    def around_operator(graph: Graph, member: OperatorRows, number: Mapping[str, int]) -> Crossing:
         """What crosses around an operator alone; tensors are numbered by `number`."""
         read = tuple(
             BoundaryRead(

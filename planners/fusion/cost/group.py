@@ -54,7 +54,7 @@ class GroupModel:
         wide = (op for op in graph.operators if wider(graph, op))
         self.leaves_out_sums = joint and any(reduced(graph, op) for op in wide)
         self.evaluations = 0
-        self._dag = Dag.of(graph)
+        self._dag = Dag.from_graph(graph)
         self._least_channels = int(options.get("channel_tile", 1))
         self._free = bool(options.get("free_local_layers", False))
         self._known: dict[object, Sequence[GroupPlan]] = {}
@@ -62,7 +62,7 @@ class GroupModel:
         self._sharing = _sharing(graph)
         number = {name: k for k, name in enumerate(graph.tensors)}
         self._crossing = [
-            Crossing.of(graph, self.tables[i], number) for i in range(self._dag.count)
+            Crossing.around_operator(graph, self.tables[i], number) for i in range(self._dag.count)
         ]
 
     @property
@@ -77,7 +77,7 @@ class GroupModel:
 
     def group(self, mask: int) -> Group:
         """The operators of a mask and the tensors around them."""
-        return Group.of(self.graph, self.tables, bits(mask))
+        return Group.from_operators(self.graph, self.tables, bits(mask))
 
     def why_not(self, mask: int) -> str:
         """Why these operators cannot be fused, in a few words; empty where they can."""

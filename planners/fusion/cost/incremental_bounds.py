@@ -128,7 +128,7 @@ class Growing:
         self._out_whole = np.array([int(o) in w for o, w in zip(self._out, whole)], dtype=bool)
         self._paired = np.array([need.pair is not None for need in needs], dtype=bool)
         wide = RowTables(graph, columns=floors.bands > 1)
-        crossing = [Crossing.of(graph, wide[i], number) for i in range(count)]
+        crossing = [Crossing.around_operator(graph, wide[i], number) for i in range(count)]
         self.compulsory_bytes = _compulsory_bytes(crossing, count)
         self._readers = words([c.made[0].readers for c in crossing], count + 1)
         self._size = np.array([c.made[0].size_bytes for c in crossing], dtype=np.int64)

@@ -281,7 +281,7 @@ class GroupEmitter:
 
     def _of_channels(self, piece: Piece, channels: Range | None) -> Box:
         """The box of these channels of a piece."""
-        axis = Axes.of(self.graph.tensors[piece.tensor].shape).channel
+        axis = Axes.from_shape(self.graph.tensors[piece.tensor].shape).channel
         if channels is None or axis is None:
             return piece.box
         return (*piece.box[:axis], channels, *piece.box[axis + 1 :])

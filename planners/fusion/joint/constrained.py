@@ -33,7 +33,7 @@ def wished_jointly(
         return best_joint(model, budget_bytes, clock, double_buffer)
 
     def search(some: Sequence[Wish], within: Clock) -> JointFusion:
-        asked = Asked.of(some, model.graph)
+        asked = Asked.from_wishes(some, model.graph)
         return best_joint(model, budget_bytes, within, double_buffer, asked)
 
     best = search(wishes, clock)
@@ -52,7 +52,7 @@ def _by_whole_tensors(
     model: GroupModel, wishes: Sequence[Wish], error: WishesConflict
 ) -> WishesConflict:
     """What whole tensors and operators alone (COSMA) need for the wishes, where that is less."""
-    asked = Asked.of(wishes, model.graph).cosma
+    asked = Asked.from_wishes(wishes, model.graph).cosma
     if not asked:
         return error
     settings = {

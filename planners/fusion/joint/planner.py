@@ -104,13 +104,13 @@ class Asked:
     cosma: tuple[str, ...] | None
 
     @staticmethod
-    def of(wishes: Sequence[Wish], graph: Graph) -> Asked:
+    def from_wishes(wishes: Sequence[Wish], graph: Graph) -> Asked:
         of_groups = [wish for wish in wishes if wish.kind in ("fuse", "split")]
         of_tensors = [wish for wish in wishes if wish not in of_groups]
         fused = any(wish.kind == "fuse" for wish in wishes)
         return Asked(
-            WishedGroups.of(of_groups, graph),
-            WishedGroups.of(wishes, graph),
+            WishedGroups.from_wishes(of_groups, graph),
+            WishedGroups.from_wishes(wishes, graph),
             frozenset(wish.names[0] for wish in of_tensors if wish.kind == "keep"),
             frozenset(wish.names[0] for wish in of_tensors if wish.kind == "spill"),
             None if fused else tuple(str(wish) for wish in of_tensors),

@@ -46,7 +46,7 @@ class Enumeration:
     def __init__(self, model: GroupModel, budget_bytes: int, *, double_buffer: bool) -> None:
         self.model, self.graph, self.budget = model, model.graph, budget_bytes
         self.machine, self.double_buffer = model.machine, double_buffer
-        self.dag = Dag.of(model.graph)
+        self.dag = Dag.from_graph(model.graph)
         self.timed = 0
         self.laid: dict[int, list[LaidGroup]] = {}
         self.floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)

@@ -118,7 +118,7 @@ class LatencyHunt:
         self._spaces = [Runs(self.known.ways)]
         if part_bytes := self._soon_full():
             self._spaces.append(Runs(known_groups(model, part_bytes, double_buffer).ways))
-        dag = Dag.of(self.graph)
+        dag = Dag.from_graph(self.graph)
         self._alone = [1 << i for i in range(dag.count)]
         self._orders: list[list[int]] = []
         for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):

@@ -27,7 +27,7 @@ class WishedGroups:
     near: tuple[int, ...] = ()
 
     @staticmethod
-    def of(wishes: Iterable[Wish], graph: Graph) -> WishedGroups:
+    def from_wishes(wishes: Iterable[Wish], graph: Graph) -> WishedGroups:
         """What wishes require where everything is off chip between groups.
 
         There a tensor is kept where all that use it are one group, and spilled in any case.

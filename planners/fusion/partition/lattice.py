@@ -40,7 +40,7 @@ class Dag:
         return (1 << self.count) - 1
 
     @staticmethod
-    def of(graph: Graph) -> Dag:
+    def from_graph(graph: Graph) -> Dag:
         """The operators of a graph and what they share."""
         pairs = [
             (graph.producer[tensor], reader)

@@ -38,7 +38,7 @@ class Lattice:
     def steps(self) -> int:
         return sum(map(len, self.begins))
 
-    def of(self, wanted: NDArray[np.bool_]) -> Lattice:
+    def only_groups(self, wanted: NDArray[np.bool_]) -> Lattice:
         """The steps of some groups only; their numbers are those among these."""
         kept, number = wanted.tolist(), (np.cumsum(wanted) - 1).tolist()
         begins: list[list[int]] = []

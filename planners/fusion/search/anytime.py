@@ -200,7 +200,7 @@ class Anytime:
             near[: self.dag.count] = True
             groups = [groups[row] for row in np.flatnonzero(near)]
             costs = costs[near]
-            way = way.of(near)
+            way = way.only_groups(near)
         if most_steps is not None and clock.expired():
             return False
         offers = Offers(self.candidates, self.budgets, (groups, costs))

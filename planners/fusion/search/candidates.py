@@ -39,7 +39,7 @@ class Candidates:
         self, model: GroupCosts, graph: Graph, traits: Traits, wished: WishedGroups | None = None
     ) -> None:
         self.wished = wished or None
-        self.dag = wished.relate(Dag.of(graph)) if wished else Dag.of(graph)
+        self.dag = wished.relate(Dag.from_graph(graph)) if wished else Dag.from_graph(graph)
         self.masks: dict[int, None] = {}
         self.complete: int | None = 0
         self.evaluated = 0

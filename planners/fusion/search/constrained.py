@@ -30,13 +30,18 @@ def wished_partition(
     Raises `WishesConflict` where none does within the budget, or none is found in time.
     """
     graph = model.graph
-    partition = _best(model, WishedGroups.of(wishes, graph), budget_bytes, clock)
+    partition = _best(model, WishedGroups.from_wishes(wishes, graph), budget_bytes, clock)
     if partition is not None:
         return partition
 
     def possible(some: Sequence[Wish]) -> bool:
         return (
-            _best(model, WishedGroups.of(some, graph), budget_bytes, Clock(inf).work(QUESTION_WORK))
+            _best(
+                model,
+                WishedGroups.from_wishes(some, graph),
+                budget_bytes,
+                Clock(inf).work(QUESTION_WORK),
+            )
             is not None
         )
 
@@ -63,7 +68,7 @@ def _best(
 
 def least_groups(model: GroupModel, wished: WishedGroups) -> tuple[int, ...]:
     """The smallest groups that fuse what wishes want together, in an order that can run."""
-    dag = Dag.of(model.graph)
+    dag = Dag.from_graph(model.graph)
     order = executable(dag, wished.least(dag))
     assert order is not None, "what lies on a cycle is in one group"
     return order
@@ -94,12 +99,12 @@ def conflict_of(
     graph = model.graph
 
     def fits(some: Sequence[Wish]) -> bool:
-        need = _need(model, WishedGroups.of(some, graph))
+        need = _need(model, WishedGroups.from_wishes(some, graph))
         return (not need.reason and need.size_bytes <= budget_bytes) or possible(some)
 
     least = smallest(wishes, fits)
     texts = tuple(str(wish) for wish in least)
-    need = _need(model, WishedGroups.of(least, graph))
+    need = _need(model, WishedGroups.from_wishes(least, graph))
     names = [graph.operators[i].name for i in bits(need.group)]
     if need.reason:
         reason = f"{names[0]} to {names[-1]} cannot be one group: {need.reason}"

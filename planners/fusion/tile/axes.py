@@ -26,7 +26,7 @@ class Axes:
     channel: int | None
 
     @staticmethod
-    def of(shape: tuple[int, ...]) -> Axes:
+    def from_shape(shape: tuple[int, ...]) -> Axes:
         if len(shape) >= 4:
             return Axes(2, 1)
         return Axes(*{3: (1, 2), 2: (None, 1)}.get(len(shape), (None, None)))
@@ -44,13 +44,13 @@ def rows_of(tensor: Tensor) -> int:
 
 @cache
 def _rows(shape: tuple[int, ...]) -> int:
-    axis = Axes.of(shape).row
+    axis = Axes.from_shape(shape).row
     return 1 if axis is None else shape[axis]
 
 
 def channels_of(tensor: Tensor) -> int:
     """Channels of a tensor: one where it has no axis of channels."""
-    axis = Axes.of(tensor.shape).channel
+    axis = Axes.from_shape(tensor.shape).channel
     return 1 if axis is None else tensor.shape[axis]
 
 
@@ -67,7 +67,7 @@ def box_of(
     columns: tuple[int, int] | None = None,
 ) -> Box:
     """The box of these rows, of all channels, images and columns unless some are given."""
-    axes = Axes.of(tensor.shape)
+    axes = Axes.from_shape(tensor.shape)
     box = [(0, n) for n in tensor.shape]
     if axes.row is not None:
         box[axes.row] = rows
@@ -82,13 +82,13 @@ def box_of(
 
 def rows_in(tensor: Tensor, box: Box) -> tuple[int, int]:
     """The rows of a box."""
-    axis = Axes.of(tensor.shape).row
+    axis = Axes.from_shape(tensor.shape).row
     return (0, 1) if axis is None else box[axis]
 
 
 def channels_in(tensor: Tensor, box: Box) -> tuple[int, int]:
     """The channels of a box."""
-    axis = Axes.of(tensor.shape).channel
+    axis = Axes.from_shape(tensor.shape).channel
     return (0, 1) if axis is None else box[axis]
 
 

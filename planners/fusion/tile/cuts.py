@@ -115,7 +115,7 @@ def _alone(graph: Graph, op: Operator, out: Tensor, windows: Sequence[RowWindow]
 
 def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
     """Whether output channels can be made one by one, each with its part of every parameter."""
-    axis = Axes.of(out.shape).channel
+    axis = Axes.from_shape(out.shape).channel
     if not op.parameters or axis is None or len(op.outputs) > 1 or not _adds_up(graph, op):
         return False, 1
     channels = out.shape[axis]
@@ -146,7 +146,7 @@ def _adds_up(graph: Graph, op: Operator) -> bool:
 
 def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
     """Inputs of which each channel of the output needs the same one, and no other."""
-    axis = Axes.of(out.shape).channel
+    axis = Axes.from_shape(out.shape).channel
     if axis is None or len(op.outputs) > 1 or out.shape[axis] == 1:
         return frozenset()
     channels = out.shape[axis]

@@ -34,7 +34,7 @@ class Group:
     sinks: frozenset[str]
 
     @staticmethod
-    def of(graph: Graph, tables: RowTables, positions: Iterable[int]) -> Group:
+    def from_operators(graph: Graph, tables: RowTables, positions: Iterable[int]) -> Group:
         """The group of the operators at these positions."""
         members = tuple(tables[i] for i in positions)
         inside = {member.position for member in members}

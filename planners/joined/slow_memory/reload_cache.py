@@ -228,7 +228,9 @@ class _Changes:
     sources: dict[Path, tuple[Region, tuple[int, ...]]] = field(default_factory=dict)
     spilled: dict[Piece, Region] = field(default_factory=dict)
 
-    def of(self, item: Item, path: Path, moves: tuple[Move, ...]) -> tuple[Item, tuple[Move, ...]]:
+    def rewritten(
+        self, item: Item, path: Path, moves: tuple[Move, ...]
+    ) -> tuple[Item, tuple[Move, ...]]:
         """An item changed, and how it moves in each loop around it, the outermost first."""
         if isinstance(item, Repeat):
             return self._of_loop(item, path, moves)
@@ -250,7 +252,7 @@ class _Changes:
         body, own, outer = list[Item](), list[Move](), [list[Move]() for _ in moves]
         for number, (inner, move) in enumerate(zip(loop.body, loop.moves, strict=True)):
             around = (*(moves_of(each)[number] for each in moves), move)
-            item, changed = self.of(inner, (*path, number), around)
+            item, changed = self.rewritten(inner, (*path, number), around)
             body.append(item)
             own.append(changed[-1])
             for level, each in zip(outer, changed[:-1], strict=True):
@@ -284,7 +286,7 @@ def _written(
             home = Region(machine.parameters, None, kept.size_bytes)
             for number, (piece, region) in enumerate(kept.regions(place)):
                 yield at, Load(first_step(item), piece, home, region, joined=number > 0)
-        yield at, changes.of(item, (at,), ())[0]
+        yield at, changes.rewritten(item, (at,), ())[0]
         for kept, place in last[at]:
             for piece, region in kept.regions(place):
                 yield at, Release(last_step(item), piece, region)

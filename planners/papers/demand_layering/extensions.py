@@ -40,7 +40,7 @@ def slices_row(name: str, fractions: Sequence[int] = SLICES) -> Row:
         if units in seen:
             continue
         seen.add(units)
-        layers = Xavier(graph).of(units, 2)
+        layers = Xavier(graph).layers(units, 2)
         front = front_two_stages(layers)
         point = _at(front, memory)
         endless = _at(front_two_stages(layers, twice=True), memory)
@@ -60,7 +60,7 @@ def slices_row(name: str, fractions: Sequence[int] = SLICES) -> Row:
         "memory_bytes": memory,
         "ways": rows,
         "planned": _sliced_plan(graph, memory, pre),
-        "bound": 100 * (least_delay(Xavier(graph).of(units_of(graph), 2), memory) / pre - 1),
+        "bound": 100 * (least_delay(Xavier(graph).layers(units_of(graph), 2), memory) / pre - 1),
     }
 
 
@@ -119,7 +119,7 @@ def joint_row(name: str, time_limit_s: float = 30.0) -> Row:
     of 2S, of five percent and of 2S-MD."""
     graph = section_graph(name)
     units = units_of(graph)
-    layers, pre = Xavier(graph).of(units, 2), preloaded_s(graph)
+    layers, pre = Xavier(graph).layers(units, 2), preloaded_s(graph)
     clock = Clock(time_limit_s)
     activations = pack_activations(graph, clock)
     front = front_two_stages(layers)

@@ -35,12 +35,12 @@ LEVELS = (10.0, 5.0, 2.0)
 
 def xavier_layers(graph: Graph, stages: int) -> tuple[Layer, ...]:
     """The network's layers in a pipeline of 2 or 3 stages."""
-    return Xavier(graph).of(units_of(graph), stages)
+    return Xavier(graph).layers(units_of(graph), stages)
 
 
 def preloaded_s(graph: Graph) -> float:
     """The delay of the preloaded network: kernels with nothing beside them (paper, eq. 1)."""
-    return sum(layer.kernel_s for layer in Xavier(graph).of(units_of(graph), 3, False))
+    return sum(layer.kernel_s for layer in Xavier(graph).layers(units_of(graph), 3, False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def pipelines_row(name: str) -> Row:
         row["added"] = 100 * (row["delay_s"] / pre["delay_s"] - 1)
     for key, (saved, added) in zip(PIPELINES, TABLE_2[name], strict=True):
         rows[key] |= {"paper_saved": saved, "paper_added": added}
-    alone = fixed("sync", Xavier(graph).of(units_of(graph), 3, overlapped=False)).delay_s
+    alone = fixed("sync", Xavier(graph).layers(units_of(graph), 3, overlapped=False)).delay_s
     return {
         "network": name,
         "pipelines": rows,

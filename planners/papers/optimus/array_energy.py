@@ -110,7 +110,7 @@ class Loops:
         if not op.macs or not op.parameters:
             return None
         out = graph.tensors[op.outputs[0]].shape
-        axes = Axes.of(out)
+        axes = Axes.from_shape(out)
         channels = 1 if axes.channel is None else out[axes.channel]
         if op.kind not in CONVOLUTIONS or len(out) != 4:
             pixels = prod(out) // channels

@@ -164,7 +164,7 @@ def partitions(
 
 def look_up_table(model: Costs, graph: Graph, time_limit_s: float) -> SizeTable:
     """The online variant's table, of groups of 12 operators or, in wide networks, 5 at most."""
-    largest = 5 if count_downsets(Dag.of(graph)) > WIDE_DOWNSETS else 12
+    largest = 5 if count_downsets(Dag.from_graph(graph)) > WIDE_DOWNSETS else 12
     return size_table(model, graph, Clock(time_limit_s), largest)
 
 

@@ -165,7 +165,7 @@ class PrintedModel:
 
     def _share(self, tensor: str) -> float:
         shape = self.graph.tensors[tensor].shape
-        axis = Axes.of(shape).channel
+        axis = Axes.from_shape(shape).channel
         return 1.0 if axis is None else min(1.0, self.rules.channel_tile / shape[axis])
 
     def _early(

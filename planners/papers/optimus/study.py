@@ -106,7 +106,7 @@ def search_row(bench: Bench, network: str) -> Row:
     """Counts and seconds of a network; the bench keeps the costs."""
     case = PartitionCase(network)
     graph = graph_of(network, case.images)
-    dag = Dag.of(graph)
+    dag = Dag.from_graph(graph)
     entry: Row = {
         "network": network,
         "operators": dag.count,

@@ -28,7 +28,7 @@ class OperatorTimes:
     ) -> None:
         self.graph, self.samples, self.title = graph, samples, title
 
-    def of(
+    def layers(
         self, units: Sequence[Unit], stages: int = 3, overlapped: bool = True
     ) -> tuple[Layer, ...]:
         return self._layers(units, stages, median)

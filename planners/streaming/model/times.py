@@ -53,7 +53,7 @@ class Xavier:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
-    def of(
+    def layers(
         self, units: Sequence[Unit], stages: int = 3, overlapped: bool = True
     ) -> tuple[Layer, ...]:
         return tuple(self._layer(unit, stages, overlapped) for unit in units)
@@ -103,7 +103,7 @@ class Times(Protocol):
     title: str
     own: bool
 
-    def of(
+    def layers(
         self, units: Sequence[Unit], stages: int = 3, overlapped: bool = True
     ) -> tuple[Layer, ...]:
         """Layers in a pipeline of 3 stages, or of 2; `overlapped` where reads and copies run
@@ -157,7 +157,7 @@ class Roofline:
         memories.append(Memory(CPU_RING, None, level=machine.offchip))
         self.seconds = Durations(machine, AddressSpace(memories), graph)
 
-    def of(
+    def layers(
         self, units: Sequence[Unit], stages: int = 3, overlapped: bool = True
     ) -> tuple[Layer, ...]:
         return tuple(self._layer(unit, stages) for unit in units)

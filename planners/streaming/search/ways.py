@@ -36,16 +36,18 @@ class _Pieces:
         self.whole = units_of(graph)
         self.known: dict[tuple[int, int], tuple[tuple[Unit, ...], tuple[Layer, ...]] | None] = {}
 
-    def of(self, position: int, count: int) -> tuple[tuple[Unit, ...], tuple[Layer, ...]] | None:
+    def sliced(
+        self, position: int, count: int
+    ) -> tuple[tuple[Unit, ...], tuple[Layer, ...]] | None:
         key = (position, count)
         if key not in self.known:
             units = (self.whole[position],)
             cut = units if count == 1 else sliced_units(self.graph, position, count)
-            self.known[key] = None if cut is None else (cut, self.times.of(cut, self.stages))
+            self.known[key] = None if cut is None else (cut, self.times.layers(cut, self.stages))
         return self.known[key]
 
     def all(self, counts: Sequence[int]) -> tuple[tuple[Unit, ...], tuple[Layer, ...]]:
-        pairs = [self.of(position, count) for position, count in enumerate(counts)]
+        pairs = [self.sliced(position, count) for position, count in enumerate(counts)]
         units = tuple(unit for pair in pairs if pair for unit in pair[0])
         return units, tuple(layer for pair in pairs if pair for layer in pair[1])
 
@@ -78,7 +80,7 @@ def _improved(
     """Give one operator the number of slices with the least delay, and return that delay."""
     chosen = counts[position]
     for count in COUNTS:
-        if count != chosen and pieces.of(position, count) is not None:
+        if count != chosen and pieces.sliced(position, count) is not None:
             counts[position] = count
             seconds = delay(*pieces.all(counts))
             if seconds < best:
@@ -148,7 +150,7 @@ class Slicings:
             yield self.way(finer, 0)
 
     def way(self, units: tuple[Unit, ...], slices: int) -> Slicing:
-        layers = self.times.of(units, self.stages, self.overlapped)
+        layers = self.times.layers(units, self.stages, self.overlapped)
         return Slicing(units, layers, start_of(self.graph, self.machine, units, self.times), slices)
 
     def guess(self, units: Sequence[Unit], layers: Sequence[Layer]) -> float:

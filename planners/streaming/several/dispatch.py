@@ -81,11 +81,11 @@ def urgency(
     Where that is equal, the task named first goes first; a task's jobs go in their order.
     """
 
-    def of(job: int) -> tuple[float, int, int]:
+    def order_of(job: int) -> tuple[float, int, int]:
         i = jobs[job].task
         return jobs[job].due_s if policy == "edf" else tasks[i].priority, i, jobs[job].number
 
-    return of
+    return order_of
 
 
 def dispatch(

@@ -122,7 +122,7 @@ def least_partitioned(given: SharedSearch) -> LeastMemory:
     """The least rings together, one for each task; a task may also be kept as a whole."""
     alone = [_Alone(given, i) for i in range(len(given.tasks))]
     for task, sizes in zip(given.tasks, alone, strict=True):
-        if sizes.of(0) is None:
+        if sizes.least_size(0) is None:
             return LeastMemory("partitioned", None, 0, True, 0, f"{task.name} is late even alone")
     return _Growing(given, alone).least()
 
@@ -166,7 +166,7 @@ class _Alone:
         self.largest = max(layer.size_bytes for layer in self.task.layers)
         self.known: dict[int, int | None] = {}
 
-    def of(self, least: int) -> int | None:
+    def least_size(self, least: int) -> int | None:
         """The least size from that on that meets its deadlines, or None; its own size keeps it.
 
         Rings that take more than the task itself (in three stages there are two) do not count.
@@ -238,7 +238,7 @@ class _Growing:
 
     def _add(self, least: tuple[int, ...]) -> None:
         """Rings of at least these sizes, each as large as its task alone needs."""
-        sizes = [alone.of(size) for alone, size in zip(self.alone, least, strict=True)]
+        sizes = [alone.least_size(size) for alone, size in zip(self.alone, least, strict=True)]
         known = tuple(size for size in sizes if size is not None)
         if len(known) == len(sizes) and known not in self.seen:
             self.seen.add(known)
