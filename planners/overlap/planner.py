@@ -1,25 +1,10 @@
 """vMCU: the least RAM of a network in a circular pool, outputs over inputs that die.
 
-The whole method, in the order in which it decides (sections of the vMCU paper):
-
-1. Tensors lie as segments (`model/segments`; `model/rows` where they are whole rows). An output may
-   begin d bytes in front of an input that dies: `model/dependences` says what each segment reads,
-   `model/distance` how small d may be (eq. 1).
-2. What can run as one kernel, its workspace and the work that it repeats: `kernels/candidates`,
-   `kernels/bottleneck` (section 5.2), `kernels/row_lines`; how coarse its segments may be:
-   `kernels/levels`.
-3. A chain is cut into blocks where one tensor is held, and blocks into kernels (`search/chain`,
-   laid out by `place/packing`): `search/front` is the exact front of RAM against repeated work, and
-   `search/chain` one layout of its blocks. Any other network runs operator by operator
-   (`search/dag`): orders by least peak (`order/orders`), each placed in parts
-   (`place/schedule_parts`). With objective `latency`, `search/quickest` takes the coarsest segments
-   that fit (`search/coarse`, `search/coarse_blocks`).
-4. `place/padding` lays out again with the paper's segments (`min`, `gcd`).
-5. `emit/program` writes the instructions, run by run (`emit/line`, `emit/rows`, `emit/window`, over
-   `emit/pool`); `emit/saved` proves that a saved layout makes its program.
-
-Beside it: `cost/` (work, latency and energy on a microcontroller), `baselines/` (other frameworks).
-Proven: no split into these kernels that repeats no more work needs less RAM; of `latency` nothing.
+Sections of the vMCU paper. `METHOD` is the map: what is decided, by what, where, and what is
+proven. Within it, `model/` says where segments of tensors lie and what overlaps, `kernels/` what
+can run as one kernel, `search/` which blocks and orders there are, `place/` and `order/` where they
+lie and when they run, `emit/` the instructions, run by run. Beside it: `cost/` (work, latency and
+energy on a microcontroller), `baselines/` (other frameworks).
 """
 
 from __future__ import annotations
@@ -33,6 +18,7 @@ from planners.core.details.pool import CircularPool, PoolLayout, RamPoint
 from planners.core.errors import refusal
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
+from planners.core.method import Decision
 from planners.core.plan import Plan
 from planners.core.problem import Problem
 from planners.core.program_size import most_in_time, refuse_too_long
@@ -57,6 +43,48 @@ from planners.overlap.search.quickest import least_alone, quick_layout
 from planners.simulator.account import account
 from planners.wishes.language import refused
 
+ROOM = "planners.overlap."
+METHOD = (
+    Decision(
+        "how far an output may lie over an input that dies (eq. 1)",
+        "what each segment of an output reads, for segments of pixels, rows or whole tensors",
+        (ROOM + "model.distance", ROOM + "model.dependences", ROOM + "model.segments"),
+        "no smaller distance is safe",
+    ),
+    Decision(
+        "what can run as one kernel, with which workspace and repeated work (section 5.2)",
+        "all runs of operators that stream rows, bottlenecks, and each operator alone",
+        (ROOM + "kernels.candidates", ROOM + "kernels.bottleneck", ROOM + "kernels.row_lines"),
+    ),
+    Decision(
+        "which operators of a chain are a block, and which kernels it has",
+        "the front of RAM against repeated work, block by block",
+        (ROOM + "search.front", ROOM + "search.chain", ROOM + "place.packing"),
+        "no split into these kernels that repeats no more work needs less RAM",
+    ),
+    Decision(
+        "the order of a network that is no chain, operator by operator",
+        "orders of least peak, each placed in parts",
+        (ROOM + "search.dag", ROOM + "order.orders", ROOM + "place.schedule_parts"),
+    ),
+    Decision(
+        "how coarse segments are (`latency`)",
+        "the coarsest that fit: whole tensors, rows, rows of several operators, pixels",
+        (ROOM + "search.quickest", ROOM + "search.coarse", ROOM + "search.coarse_blocks"),
+    ),
+    Decision(
+        "the layout with the paper's segments (`min`, `gcd`)",
+        "padding to whole segments",
+        (ROOM + "place.padding",),
+    ),
+    Decision(
+        "the instructions",
+        "run by run, equal rows as loops; a saved layout makes its program again",
+        (ROOM + "emit.program", ROOM + "emit.saved"),
+        "replayed by `check`",
+    ),
+)
+"""What is decided, in this order."""
 MOST_OPERANDS = 200_000
 COARSER_S = 2.0  # At least, for a layout of fewer instructions.
 LITTLE_MORE = (1.0, 1.01, 1.05)  # Times the least RAM, where a program in that takes too long.

@@ -10,11 +10,12 @@ import pytest
 
 from planners.core.method import as_table
 
-MAPS = ("allocation.portfolio", *(f"{name}.planner" for name in ("cosma", "fusion", "streaming")))
+PLANNERS = ("cosma", "fusion", "overlap", "streaming", "joined", "auto")
+MAPS = ("allocation.portfolio", *(f"{name}.planner" for name in PLANNERS))
 PAGE = Path(__file__).parents[2] / "docs" / "method.md"
 
 
-@pytest.mark.parametrize("name", [*MAPS, "auto.planner", "joined.planner"])
+@pytest.mark.parametrize("name", MAPS)
 def test_each_decision_is_made_in_modules_that_are_there(name: str) -> None:
     method = import_module(f"planners.{name}").METHOD
     assert len({decision.what for decision in method}) == len(method)
