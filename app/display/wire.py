@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import planners as sp
-from app.display.columns_text import columns_read, columns_text
 from app.display.displayed_plan import DisplayedPlan
+from app.display.packed_columns import pack_columns, unpack_columns
 from app.model.packing import unpacked
 from planners.simulator.records.interval_columns import (
     HeldIntervals,
@@ -33,9 +33,9 @@ def to_wire(shown: DisplayedPlan) -> dict[str, Any]:
     data: dict[str, Any] = {
         "packed": shown.packed,
         "report": {name: getattr(shown.report, name) for name in REPORT},
-        "stays": columns_text(shown.residency_columns),
+        "stays": pack_columns(shown.residency_columns),
         "trace": {name: getattr(shown.trace, name) for name in TRACE},
-        "intervals": columns_text(columns_of_intervals(shown.trace.intervals)),
+        "intervals": pack_columns(columns_of_intervals(shown.trace.intervals)),
     }
     return data if shown.packed else {**data, "drawn": shown.plan.to_json()}
 
@@ -45,7 +45,7 @@ def from_wire(data: Mapping[str, Any]) -> DisplayedPlan:
     drawn = data["drawn"] if "drawn" in data else json.loads(unpacked(data["packed"]))
     report, trace = dict(data["report"]), dict(data["trace"])
     report["occupancy"] = tuple(report["occupancy"])
-    report["residencies"] = ResidencyRows(columns_read(ResidencyColumns, data["stays"]))
-    trace["intervals"] = HeldIntervals(columns_read(IntervalColumns, data["intervals"]))
+    report["residencies"] = ResidencyRows(unpack_columns(ResidencyColumns, data["stays"]))
+    trace["intervals"] = HeldIntervals(unpack_columns(IntervalColumns, data["intervals"]))
     plan = sp.Plan.from_json(drawn)
     return DisplayedPlan(plan, sp.CheckReport(**report), sp.Trace(**trace), data["packed"])

@@ -13,7 +13,7 @@ from app.captions.sentence import Sentence
 from app.captions.whole_tensors import whole_story
 from app.display.displayed_plan import DisplayedPlan
 from app.display.stream import ShownRegion
-from app.kinds.bound_bars import BoundBars
+from app.kinds.binding_bars import BindingBars
 from app.kinds.kind import Band, Card, Looks, Row, Together, fact
 from app.kinds.map_rows import MapRows
 from app.kinds.strips import Strips
@@ -176,7 +176,7 @@ class WholeKind:
 
     def bars(self, shown: DisplayedPlan, trace: sp.Trace) -> Bars:
         """The timeline's bars of a trace; what binds operators where that is known."""
-        return BoundBars(shown, trace) if tells_bound(shown, trace) else Bars(shown.names, trace)
+        return BindingBars(shown, trace) if tells_bound(shown, trace) else Bars(shown.names, trace)
 
     def lanes(self, shown: DisplayedPlan, trace: sp.Trace) -> list[str]:
         """The engines that are used, compute first and what binds it beneath."""

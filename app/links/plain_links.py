@@ -20,7 +20,7 @@ SHORT = {"shape": "input_shape", "input": "input_shape", "bytes": "bytes_per_ele
 
 
 def of_the_page(name: str) -> bool:
-    """Whether a name in an address is nothing of a link: what Bokeh adds has its name before."""
+    """Whether a query parameter belongs to the page, not to the link: Bokeh's begin `bokeh-`."""
     return name in OF_THE_PAGE or name.startswith("bokeh-")
 
 

@@ -60,7 +60,7 @@ def give_back() -> None:
 CLEANING = Cleaning()
 
 
-def collect_seldom() -> None:
+def disable_panel_collection() -> None:
     """Have Panel not look for garbage by itself, nor warn of two who leave within five seconds."""
     panel_documents._garbage_collect = lambda: None  # looked up when it is asked for
     param.parameterized.get_logger().addFilter(lambda told: "'gc.collect'" not in told.getMessage())

@@ -8,7 +8,7 @@ import sys
 from tornado.process import task_id
 
 from app.model.events import log_to_stderr
-from app.server.cleaning import collect_seldom
+from app.server.cleaning import disable_panel_collection
 from app.server.guard import guard
 from app.server.headers import add_headers
 from app.server.log_in import guard_log_in, lead_scripts_to_the_log_in
@@ -55,4 +55,4 @@ def install_guards() -> None:
     bound_what_is_made()
     keep_log_short()
     send_to_the_last()
-    collect_seldom()
+    disable_panel_collection()

@@ -7,7 +7,7 @@ from app.session.models import Models
 
 
 class Cursor:
-    """Where a session's cursor goes, and what is selected there."""
+    """Moves a session's step cursor, selects operators, opens and closes blocks of the graph."""
 
     def __init__(self, models: Models) -> None:
         self.models = models

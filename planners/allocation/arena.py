@@ -32,15 +32,16 @@ class Block(NamedTuple):
 def best_gap(blocks: Iterable[Block], size_bytes: int, alignment: int = 1) -> int:
     """Where TFLite would put `size_bytes` among `blocks` (sorted by offset), without a capacity.
 
-    The blocks may overlap each other, as those of different lifetimes do.
+    The blocks may overlap each other, as those of different lifetimes do. As TFLite has it, a gap
+    is compared by its bytes from the aligned offset on, with all bytes of the best gap before.
     """
     cursor = 0
     best_offset, best_room = -1, -1
     for block in blocks:
         start = rounded_up(cursor, alignment)
-        room = block.offset - cursor
-        if start + size_bytes <= block.offset and (best_offset < 0 or room < best_room):
-            best_offset, best_room = start, room
+        fits = start + size_bytes <= block.offset
+        if fits and (best_offset < 0 or block.offset - start < best_room):
+            best_offset, best_room = start, block.offset - cursor
         cursor = max(cursor, block.end)
     return best_offset if best_offset >= 0 else rounded_up(cursor, alignment)
 

@@ -15,7 +15,7 @@ from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.peak import least_for_kept, minimum_peak
 from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.immediate import loose
-from planners.wishes.conflicts import smallest
+from planners.wishes.conflicts import minimal_conflict
 from planners.wishes.language import Wish
 
 # Looks at the clock for one question: which order needs least, how tight stays can be packed.
@@ -49,7 +49,7 @@ def conflict_of(
 
     if need_of(()).size_bytes > have:
         return error
-    least = smallest(wishes, lambda some: need_of(some).size_bytes <= have)
+    least = minimal_conflict(wishes, lambda some: need_of(some).size_bytes <= have)
     need = need_of(least)
     if need.size_bytes <= have:  # A plan exists, but was not found.
         need = LeastMemoryNeed(max(error.need_bytes, have + 1), error.operator, error.tensors)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-def smallest(wishes: Sequence[Wish], possible: Callable[[Sequence[Wish]], bool]) -> list[Wish]:
+def minimal_conflict(
+    wishes: Sequence[Wish], possible: Callable[[Sequence[Wish]], bool]
+) -> list[Wish]:
     """A minimal set of wishes that is not possible, where all together are not.
 
     A deletion filter: each wish whose absence changes nothing is dropped, one after the other.
@@ -30,7 +32,7 @@ def require_consistent(wishes: Sequence[Wish], graph: Graph, budget_bytes: int) 
     """Raise `WishesConflict` for wishes that contradict each other, or the graph, at any budget."""
     if consistent(wishes, graph):
         return
-    least = smallest(wishes, lambda some: consistent(some, graph))
+    least = minimal_conflict(wishes, lambda some: consistent(some, graph))
     texts = tuple(str(wish) for wish in least)
     reason = "contradict each other" if len(texts) > 1 else "contradicts the graph"
     if any(wish.kind == "before" for wish in least):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planners.allocation import Lifetime, LinearArena, best_fit_arena, check_packing
+from planners.allocation.arena import Block, best_gap
 from planners.core.errors import InvalidPlan
 
 
@@ -22,6 +23,13 @@ def test_blocks_go_to_the_smallest_gap_and_ties_to_the_lowest() -> None:
     assert arena.allocate("f", 200) == 230
     assert arena.allocate("g", 571) is None
     assert [block.id for block in arena.blocks] == ["e", "x", "d", "y", "z", "f"]
+
+
+def test_an_aligned_gap_is_compared_as_tflite_does() -> None:
+    """From its aligned offset, with the whole of the best gap before (`simple_memory_arena.cc`)."""
+    blocks = [Block(0, 1, "a"), Block(48, 1, "b"), Block(96, 1, "c")]
+    assert best_gap(blocks, 20, 16) == 64
+    assert best_gap(blocks, 20) == 1
 
 
 def test_offsets_are_aligned_but_the_end_need_not_be() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import planners as sp
 from planners.core.errors import WishesConflict
-from planners.wishes.conflicts import consistent, require_consistent, smallest
+from planners.wishes.conflicts import consistent, minimal_conflict, require_consistent
 from planners.wishes.language import Wish, broken, parse, require_known
 
 
@@ -187,6 +187,6 @@ def test_the_deletion_filter_leaves_nothing_that_could_go() -> None:
     def possible(some: object) -> bool:
         return sum(weight[wish.names[0]] for wish in some) <= 6  # type: ignore[attr-defined]
 
-    least = smallest(wishes, possible)
+    least = minimal_conflict(wishes, possible)
     assert not possible(least)
     assert all(possible([other for other in least if other != wish]) for wish in least)

@@ -18,7 +18,7 @@ from bokeh.plotting import figure
 import planners as sp
 from app.captions.pictures import time_words
 from app.display.displayed_plan import DisplayedPlan
-from app.kinds.bound_bars import HATCHES, bound_looks
+from app.kinds.binding_bars import HATCHES, bound_looks
 from app.kinds.registry import kind_of
 from app.kinds.step_axis import ROOM_AFTER
 from app.kinds.timeline_bars import (

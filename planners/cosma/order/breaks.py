@@ -48,7 +48,7 @@ def find_breaks(graph: Graph, most: int, before: Pairs = ()) -> tuple[str, ...]:
     """Break nodes whose cuts the fewest bytes cross, for parts of at most `most` operators.
 
     A shortest path over the nested sets of operators that end with one node; where no node is
-    near enough to the next, the part exceeds `most` by as little as possible.
+    near enough to the next, only the largest set within it is tried, and the part exceeds `most`.
     """
     count = len(graph.operators)
     everything = (1 << count) - 1
@@ -73,12 +73,12 @@ def _arrivals(
     sets: Sequence[int], best: Sequence[tuple[int, int, int]], price: int, at: int, most: int
 ) -> Iterable[tuple[int, int, int]]:
     """Ways to reach a set from smaller ones within it: all near ones, and one that is far."""
-    for before in range(at - 1, -1, -1):
-        if sets[before] & ~sets[at]:
+    for earlier in range(at - 1, -1, -1):
+        if sets[earlier] & ~sets[at]:
             continue
-        excess = max(0, (sets[at] ^ sets[before]).bit_count() - most)
-        too_many, paid, _ = best[before]
-        yield too_many + excess, paid + price, before
+        excess = max(0, (sets[at] ^ sets[earlier]).bit_count() - most)
+        too_many, paid, _ = best[earlier]
+        yield too_many + excess, paid + price, earlier
         if excess:
             return
 

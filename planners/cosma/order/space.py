@@ -97,7 +97,7 @@ class OrderSpace:
         return total
 
     def start(self) -> OrderState:
-        """Nothing has run, but for what is forced."""
+        """Nothing has run; operators outside `net.counts` are treated as done."""
         return OrderState(self.skipped, self._ready_after(self.skipped), 0, 0, 0, 0)
 
     def seen(self, state: OrderState) -> OrderState:

@@ -15,7 +15,7 @@ from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import Partition, Status, executable, least_traffic
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search.exact import best_partition
-from planners.wishes.conflicts import smallest
+from planners.wishes.conflicts import minimal_conflict
 from planners.wishes.language import Wish
 
 # Looks at the clock for whether some wishes can be met, where their smallest groups do not fit.
@@ -102,7 +102,7 @@ def conflict_of(
         need = _need(model, WishedGroups.from_wishes(some, graph))
         return (not need.reason and need.size_bytes <= budget_bytes) or possible(some)
 
-    least = smallest(wishes, fits)
+    least = minimal_conflict(wishes, fits)
     texts = tuple(str(wish) for wish in least)
     need = _need(model, WishedGroups.from_wishes(least, graph))
     names = [graph.operators[i].name for i in bits(need.group)]

@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 import planners as sp
-from app.kinds.bound_bars import LOOKS, BoundBars, bound_looks, in_sight
+from app.kinds.binding_bars import LOOKS, BindingBars, bound_looks, in_sight
 from app.kinds.registry import kind_of
 from app.kinds.timeline_bars import MOST
 from app.kinds.whole_tensors import engines_of
@@ -27,7 +27,7 @@ def test_spans_hold_what_binds_each_operator(planner: str, machine: str) -> None
     shown = seen_of(sp.plan(beginning("squeezenet1_1", "conv2d_5"), planner, "MR", machine)).shown
     kind = kind_of(shown)
     bars = kind.bars(shown, shown.trace)
-    assert isinstance(bars, BoundBars)
+    assert isinstance(bars, BindingBars)
     assert kind.lanes(shown, shown.trace) == ["compute", "bound", *engines_of(shown.trace)[1:]]
     runs = [
         each
@@ -62,14 +62,14 @@ def test_spans_hold_what_binds_each_operator(planner: str, machine: str) -> None
     assert all(f"</i>{name}</span>" in legend for _, _, name, _ in bound_looks(shown))
     assert "bound by" not in timeline_legend_html(shown, serial=True)
     assert kind.lanes(shown, shown.serial_trace) == engines_of(shown.serial_trace)
-    assert not isinstance(kind.bars(shown, shown.serial_trace), BoundBars)
+    assert not isinstance(kind.bars(shown, shown.serial_trace), BindingBars)
     assert "bound by" in shown_page(shown, Paints("test"))
 
 
 def test_thin_spans_are_one_by_what_binds_most_of_them() -> None:
     shown = seen_of(sp.plan(beginning("squeezenet1_1", "conv2d_5"), "fusion", "MR")).shown
     bars = kind_of(shown).bars(shown, shown.trace)
-    assert isinstance(bars, BoundBars)
+    assert isinstance(bars, BindingBars)
     apart = shown.trace.makespan_s
     together = in_sight(bars.spans, apart)
     assert [len(each) for each in together] == [len(bars.spans)] != [1]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bokeh.palettes import Cividis256
 
-from app.kinds.bound_bars import LOOKS, OF_MEMORY, OF_TRANSFERS
+from app.kinds.binding_bars import LOOKS, OF_MEMORY, OF_TRANSFERS
 from app.kinds.timeline_bars import ENGINES
 from app.widgets.palette import DARK, LIGHT, Theme
 from planners.core.colours import (

@@ -14,7 +14,7 @@ Columns = TypeVar("Columns")
 _WHOLE = ("<i1", "<i2", "<i4", "<i8")
 
 
-def columns_text(columns: Any) -> dict[str, Any]:
+def pack_columns(columns: Any) -> dict[str, Any]:
     """A dataclass of numpy arrays and tuples of names: arrays as kind, shape and packed bytes."""
     texts: dict[str, Any] = {}
     for field in fields(columns):
@@ -23,8 +23,8 @@ def columns_text(columns: Any) -> dict[str, Any]:
     return texts
 
 
-def columns_read(kind: type[Columns], data: Mapping[str, Any]) -> Columns:
-    """What `columns_text` was given. Raises `KeyError`, `TypeError` or `ValueError`."""
+def unpack_columns(kind: type[Columns], data: Mapping[str, Any]) -> Columns:
+    """What `pack_columns` was given. Raises `KeyError`, `TypeError` or `ValueError`."""
     columns = {}
     for field in fields(kind):  # type: ignore[arg-type]
         value = data[field.name]

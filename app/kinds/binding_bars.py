@@ -42,7 +42,7 @@ HATCHES = (*(hatch for _, hatch in LOOKS.values()), OF_MEMORY[1], OF_TRANSFERS[1
 
 
 @dataclass(slots=True)
-class BoundSpan:
+class BindingSpan:
     """Operators that run one after the other from `start_s` to `stop_s`, bound by the same."""
 
     start_s: float
@@ -52,7 +52,7 @@ class BoundSpan:
     part: str
 
 
-class BoundBars(Bars):
+class BindingBars(Bars):
     """The bars of a trace, and what binds the operators meanwhile."""
 
     def __init__(self, shown: DisplayedPlan, trace: sp.Trace) -> None:
@@ -71,16 +71,16 @@ class BoundBars(Bars):
         bars, waits = super().bundles(start, stop, apart)
         return self._with(bars, self._spans(start, stop), apart), waits
 
-    def _spans(self, start: float, stop: float) -> list[BoundSpan]:
+    def _spans(self, start: float, stop: float) -> list[BindingSpan]:
         return [span for span in self.spans if span.start_s < stop and span.stop_s > start]
 
-    def _with(self, bars: Columns, spans: Sequence[BoundSpan], apart: float) -> Columns:
+    def _with(self, bars: Columns, spans: Sequence[BindingSpan], apart: float) -> Columns:
         for together in in_sight(spans, apart):
             for name, value in zip((*COLUMNS, "kind"), self._row(together), strict=True):
                 bars.setdefault(name, []).append(value)
         return bars
 
-    def _row(self, together: Sequence[BoundSpan]) -> tuple[Any, ...]:
+    def _row(self, together: Sequence[BindingSpan]) -> tuple[Any, ...]:
         first, last = together[0], together[-1]
         seconds: defaultdict[str, float] = defaultdict(float)
         for span in together:
@@ -110,9 +110,9 @@ def look_of(part: str, sentence: str) -> tuple[str, str]:
     return LOOKS.get(part, OF_TRANSFERS if sentence.startswith("transfers") else OF_MEMORY)
 
 
-def bound_spans(shown: DisplayedPlan, trace: sp.Trace) -> list[BoundSpan]:
+def bound_spans(shown: DisplayedPlan, trace: sp.Trace) -> list[BindingSpan]:
     """What binds operators, in the order in which they run; waits between them are of the span."""
-    spans: list[BoundSpan] = []
+    spans: list[BindingSpan] = []
     for each in trace.intervals:
         if not isinstance(shown.instructions[each.instruction], Compute):
             continue
@@ -120,15 +120,15 @@ def bound_spans(shown: DisplayedPlan, trace: sp.Trace) -> list[BoundSpan]:
         if not part:
             continue
         if not spans or spans[-1].part != part:
-            spans.append(BoundSpan(each.start_s, each.stop_s, each.step, {}, part))
+            spans.append(BindingSpan(each.start_s, each.stop_s, each.step, {}, part))
         spans[-1].operators[each.label] = None
         spans[-1].stop_s = each.stop_s
     return spans
 
 
-def in_sight(spans: Sequence[BoundSpan], apart: float) -> list[list[BoundSpan]]:
+def in_sight(spans: Sequence[BindingSpan], apart: float) -> list[list[BindingSpan]]:
     """Spans longer than `apart` alone, and those between them together."""
-    rows: list[list[BoundSpan]] = []
+    rows: list[list[BindingSpan]] = []
     for span in spans:
         short = span.stop_s - span.start_s <= apart
         if rows and short and rows[-1][-1].stop_s - rows[-1][-1].start_s <= apart:
