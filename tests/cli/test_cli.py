@@ -489,7 +489,7 @@ def test_where_none_is_found_and_none_is_proven_the_exit_code_is_4(
     spillway: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("planners.joined.build.JoinedBuilder.programs", lambda _: iter(()))
+    monkeypatch.setattr("planners.joined.planner.STRATEGIES", ())
     asked = ("plan", "squeezenet1_1", "--planner", "joined", "--no-others", "--budget", "300KiB")
     found = spillway(*asked, "--time-limit", "0.5", "--json")
     assert found.code == 4

@@ -1,4 +1,4 @@
-"""What is no graph or no plan is said in a line wherever one is wanted, by the whole public API."""
+"""What is not a graph or a plan is said in a line wherever one is wanted, by the whole public API."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def test_what_is_no_graph_or_plan_is_said_with_how_to_get_one(name: str, value: 
     kind, how = ("plan", "planners.plan(") if name in OF_PLANS else ("graph", "planners.load(")
     with pytest.raises(sp.BadInput) as found:
         PUBLIC[name](value, *more)
-    assert f"is no {kind}: {how}" in str(found.value)
+    assert f"is not a {kind}: {how}" in str(found.value)
     assert "\n" not in str(found.value)

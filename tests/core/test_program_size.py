@@ -15,7 +15,6 @@ from planners.core.program_size import (
     refuse_too_long,
     refuse_too_slow,
 )
-from planners.fusion.latency import timed
 
 
 def test_what_takes_several_times_the_limit_is_refused() -> None:
@@ -36,7 +35,7 @@ def test_a_first_plan_that_is_too_slow_to_write_is_a_row_of_a_sweep(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As if this machine wrote an instruction in a second; and with the options of a sweep."""
-    monkeypatch.setattr(timed, "EACH_S", 1.0)
+    monkeypatch.setattr("planners.fusion.latency.search.EACH_S", 1.0)
     table = sp.sweep(
         [sp.load("squeezenet1_0")],
         ["fusion:objective=latency"],
@@ -46,5 +45,5 @@ def test_a_first_plan_that_is_too_slow_to_write_is_a_row_of_a_sweep(
     )
     (row,) = table.to_dict("records")
     assert row["status"] == "none found"
-    assert re.search(r"4\d\d\d s to write", row["reason"])
+    assert re.search(r"\d{4,} s to write", row["reason"])
     assert "time limit of" in row["reason"]

@@ -242,7 +242,7 @@ def test_what_is_wrong_is_one_line(net: Path, tmp_path: Path, how: str) -> None:
 
 @pytest.mark.parametrize(
     ("data", "line"),
-    [(b"", "no zip"), (b"\x80\x04.", "no zip"), (b"PK\x03\x04" + b"\0" * 99, "no zip")],
+    [(b"", "not a zip"), (b"\x80\x04.", "not a zip"), (b"PK\x03\x04" + b"\0" * 99, "not a zip")],
 )
 def test_what_is_no_archive_is_said(tmp_path: Path, data: bytes, line: str) -> None:
     path = tmp_path / "m.pt2"

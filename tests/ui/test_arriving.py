@@ -125,7 +125,7 @@ def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
     assert any(page.evaluate(FRAMES) == 0 for _ in range(30))  # at rest it asks for none
     page.goto(page.url + SMALL, wait_until="commit")
     coming = page.locator(".coming")
-    expect(coming.locator("p")).to_contain_text("Last seen here: mobilenet_v2 needs 1.437 MiB")
+    expect(coming.locator("p")).to_contain_text("Last seen here: Run naively, mobilenet_v2 needs")
     expect(coming.locator("img")).to_have_attribute("src", re.compile("^data:image/"))
     is_planned(page)
     expect(coming).to_have_count(0)

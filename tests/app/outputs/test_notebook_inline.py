@@ -102,5 +102,5 @@ def test_a_model_is_planned_as_asked(pool: WorkerPool) -> None:
 
 
 def test_what_cannot_be_asked() -> None:
-    with pytest.raises(sp.BadInput, match="no field"):
+    with pytest.raises(sp.BadInput, match="neither a field"):
         explore(MODEL, bugdet="MR")

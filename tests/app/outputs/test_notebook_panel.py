@@ -154,7 +154,7 @@ def test_a_graph_of_ones_own_and_a_plan(pool: WorkerPool) -> None:
 
 
 def test_what_cannot_be_asked(pool: WorkerPool) -> None:
-    with pytest.raises(sp.BadInput, match="no field"):
+    with pytest.raises(sp.BadInput, match="neither a field"):
         what_if(MODEL, pool=pool, bugdet="MR")
     with pytest.raises(sp.BadInput, match="schedule"):
         what_if(MODEL, pool=pool, schedule="never")

@@ -87,7 +87,7 @@ def test_the_next_use_is_a_step_that_reads_it(shown: DisplayedPlan) -> None:
 
 def test_what_binds_is_named_with_sizes() -> None:
     text = infeasible_story({"operator": "conv", "tensors": [["a", 1024], ["b", 12]]})
-    assert text == "conv holds a (1 KiB), b (12 B) at once"
+    assert text == "conv needs a (1 KiB), b (12 B) at once"
 
 
 def test_a_tensor_selects_its_operators_and_an_operator_its_tensors(shown: DisplayedPlan) -> None:
