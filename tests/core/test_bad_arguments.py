@@ -1,4 +1,4 @@
-"""What is not a graph or a plan is said in a line wherever one is wanted, by all of the public API."""
+"""What is no graph or no plan is said in a line wherever one is wanted, by the whole public API."""
 
 from __future__ import annotations
 
