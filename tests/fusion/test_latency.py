@@ -14,7 +14,7 @@ from planners.core.progress import Clock, Progress
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
-from planners.fusion.latency.search import LatencyHunt
+from planners.fusion.latency.search import LatencySearch
 from planners.fusion.latency.timed import laid_at_ends, makespan_s
 from planners.fusion.latency.ways import FEW_STRIPS, KINDS, TimedWays, few
 from planners.fusion.partition.cost_model import require_singles
@@ -262,7 +262,7 @@ def test_more_memory_is_not_slower_where_less_was_asked_before(
 @pytest.mark.parametrize("budget", [50_000, 100_000, 400_000, 1_600_000, 2**24])
 def test_a_part_of_the_memory_that_is_searched_has_room_for_each_operator(budget: int) -> None:
     model = GroupModel(sp.load("squeezenet1_1"), NPU, {})
-    part = LatencyHunt(model, budget, Clock(1.0), True)._soon_full()
+    part = LatencySearch(model, budget, Clock(1.0), True)._soon_full()
     assert (part > 0) == (budget > 100_000)
     if part:
         assert 2 * part <= budget
