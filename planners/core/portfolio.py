@@ -16,7 +16,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from planners.core.progress import Clock, now
 
@@ -72,6 +72,31 @@ class Strategy(Generic[Problem, Solution]):
     can_still_win: Callable[[Problem, Solution], bool] = _always
     least_work: int = 0
     """Looks at the clock, with fewer of which it is not worth asking: what begins slowly."""
+
+
+class KeepsBest(Protocol):
+    """A search that several strategies share: it keeps its best solution, if it has one, and what
+    no solution of the problem is better than."""
+
+    @property
+    def best(self) -> Any: ...
+    @property
+    def bound(self) -> float: ...
+
+
+Search = TypeVar("Search", bound=KeepsBest)
+
+
+def by_method(
+    name: str, reason: str, method: Callable[[Search, Clock], None]
+) -> Strategy[Search, Any]:
+    """A method of a search as a strategy: the problem that it is asked about is the search."""
+
+    def run(search: Search, best: object, clock: Clock) -> Outcome[Any]:
+        method(search, clock)
+        return Outcome(search.best, bound=(search.bound,))
+
+    return Strategy(name, reason, run)
 
 
 @dataclass

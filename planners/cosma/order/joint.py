@@ -59,10 +59,10 @@ def solve_all_orders(problem: ScheduleProblem, clock: Clock) -> Candidate:
     best = _first(problem, clock.work(QUICK_TRY, bounds=False))
     if best[1].cost_bytes == 0:
         return best
-    hunt = OrderHunt(problem, best, clock)
+    search = AllOrdersSearch(problem, best, clock)
     portfolio = Portfolio(STRATEGIES, value=_cost, first_work=FIRST_WORK)
-    portfolio.solve(hunt, clock, None if best[1] is NOTHING else best)
-    return hunt.result()
+    portfolio.solve(search, clock, None if best[1] is NOTHING else best)
+    return search.result()
 
 
 def _cost(candidate: Candidate) -> Value:
@@ -88,7 +88,7 @@ def _first(problem: ScheduleProblem, clock: Clock) -> Candidate:
         return replace(problem, schedule=peak.schedule), NOTHING
 
 
-class OrderHunt:
+class AllOrdersSearch:
     """The best plan so far, the proven bound, and what was learned on the way: each strategy goes
     on from there."""
 
@@ -331,31 +331,33 @@ class TailBounds:
 
 
 def _strategy(
-    name: str, reason: str, method: Callable[[OrderHunt], None], *, last: bool = False
-) -> Strategy[OrderHunt, Candidate]:
-    """A method of the hunt. All but the `last` are over once the best by sizes is proven."""
+    name: str, reason: str, method: Callable[[AllOrdersSearch], None], *, last: bool = False
+) -> Strategy[AllOrdersSearch, Candidate]:
+    """A method of the search. All but the `last` are over once the best by sizes is proven."""
 
-    def run(hunt: OrderHunt, best: Candidate | None, clock: Clock) -> Outcome[Candidate]:
-        hunt.clock = clock
-        method(hunt)
-        found = None if hunt.best[1] is NOTHING else hunt.best
-        finished = False if last and not hunt.proven else None
-        return Outcome(found, bound=(hunt.bound_bytes,), finished=finished)
+    def run(search: AllOrdersSearch, best: Candidate | None, clock: Clock) -> Outcome[Candidate]:
+        search.clock = clock
+        method(search)
+        found = None if search.best[1] is NOTHING else search.best
+        finished = False if last and not search.proven else None
+        return Outcome(found, bound=(search.bound_bytes,), finished=finished)
 
-    def can_still_win(hunt: OrderHunt, best: Candidate) -> bool:
-        return last or not hunt.proven
+    def can_still_win(search: AllOrdersSearch, best: Candidate) -> bool:
+        return last or not search.proven
 
     return Strategy(name, reason, run, can_still_win)
 
 
 STRATEGIES = (
-    _strategy("given order", "often as good as any", OrderHunt.in_given_order),
-    _strategy("least peak", "spills little where the given order spills", OrderHunt.by_least_peak),
-    _strategy("plain", "small networks are soon settled", OrderHunt.plainly),
-    _strategy("largest", "large branches compete for the room", OrderHunt.by_largest),
-    _strategy("beams", "a schedule soon where no search ends", OrderHunt.by_beams),
-    _strategy("tails", "cost comes up all along the order", OrderHunt.by_tails),
-    _strategy("placing", "the best by sizes may not fit", OrderHunt.by_placing, last=True),
+    _strategy("given order", "often as good as any", AllOrdersSearch.in_given_order),
+    _strategy(
+        "least peak", "spills little where the given order spills", AllOrdersSearch.by_least_peak
+    ),
+    _strategy("plain", "small networks are soon settled", AllOrdersSearch.plainly),
+    _strategy("largest", "large branches compete for the room", AllOrdersSearch.by_largest),
+    _strategy("beams", "a schedule soon where no search ends", AllOrdersSearch.by_beams),
+    _strategy("tails", "cost comes up all along the order", AllOrdersSearch.by_tails),
+    _strategy("placing", "the best by sizes may not fit", AllOrdersSearch.by_placing, last=True),
 )
 
 

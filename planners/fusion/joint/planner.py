@@ -17,7 +17,7 @@ from planners.core.errors import BudgetTooSmall, NoPlanFound
 from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.plan import Plan
-from planners.core.portfolio import Outcome, Portfolio, Strategy
+from planners.core.portfolio import Portfolio, by_method
 from planners.core.program_size import EACH_S, OPERATOR_S, most_within
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
@@ -132,12 +132,12 @@ def best_joint(
     Where none is found its objective is `NEVER`. Raises `BudgetTooSmall` where an operator does
     not fit alone.
     """
-    hunt = ResidencyHunt(model, budget_bytes, clock, double_buffer, asked)
+    search = ResidencySearch(model, budget_bytes, clock, double_buffer, asked)
     portfolio = Portfolio(
         STRATEGIES, value=lambda joint: (joint.objective_bytes,), first_work=FIRST_WORK
     )
-    portfolio.solve(hunt, hunt.clock, hunt.best)
-    return hunt.result()
+    portfolio.solve(search, search.clock, search.best)
+    return search.result()
 
 
 def _count_alone(
@@ -159,7 +159,7 @@ def _without_writing(graph: Graph, count: int, clock: Clock) -> Clock:
     return clock.keeping(max(0.0, EACH_S * count - OPERATOR_S * len(graph.operators)))
 
 
-class ResidencyHunt:
+class ResidencySearch:
     """The best groups and residency so far, and what was learned on the way."""
 
     def __init__(
@@ -386,26 +386,16 @@ def _run(search: JointSearch, clock: Clock) -> None:
     clock.spend((SEARCH_LOOK - 1) * part.looks)
 
 
-def _strategy(
-    name: str, reason: str, method: Callable[[ResidencyHunt, Clock], None]
-) -> Strategy[ResidencyHunt, JointFusion]:
-    """A method of the hunt, which keeps the best."""
-
-    def run(hunt: ResidencyHunt, best: JointFusion | None, clock: Clock) -> Outcome[JointFusion]:
-        method(hunt, clock)
-        return Outcome(hunt.best, bound=(hunt.bound,))
-
-    return Strategy(name, reason, run)
-
-
 STRATEGIES = (
-    _strategy("pairs", "groups alone with what may stay between them", ResidencyHunt.look_at_pairs),
-    _strategy("given order", "whatever groups alone say", ResidencyHunt.look_in_given_order),
-    _strategy("whole tensors", "COSMA: no fusion, other orders", ResidencyHunt.ask_cosma),
-    _strategy("narrow", "all groups in one order: soon", ResidencyHunt.look_narrowly),
-    _strategy("all orders", "the best, proven", ResidencyHunt.search_all),
-    _strategy("wide", "one order, more states", ResidencyHunt.look_widely),
-    _strategy("more groups", "where time did not find all", ResidencyHunt.more_groups),
+    by_method(
+        "pairs", "groups alone with what may stay between them", ResidencySearch.look_at_pairs
+    ),
+    by_method("given order", "whatever groups alone say", ResidencySearch.look_in_given_order),
+    by_method("whole tensors", "COSMA: no fusion, other orders", ResidencySearch.ask_cosma),
+    by_method("narrow", "all groups in one order: soon", ResidencySearch.look_narrowly),
+    by_method("all orders", "the best, proven", ResidencySearch.search_all),
+    by_method("wide", "one order, more states", ResidencySearch.look_widely),
+    by_method("more groups", "where time did not find all", ResidencySearch.more_groups),
 )
 
 

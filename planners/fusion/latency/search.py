@@ -11,14 +11,14 @@ is soon full is therefore searched too, so that more memory does not make a plan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from planners.core.bounds.floors import ProblemFloors
 from planners.core.bounds.late_loads import late_loads_s
 from planners.core.graph import Graph
 from planners.core.machine import with_scratchpad
-from planners.core.portfolio import Outcome, Portfolio, Strategy
+from planners.core.portfolio import Portfolio, by_method
 from planners.core.program_size import EACH_S, refuse_too_slow
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
@@ -90,13 +90,13 @@ def quickest(
 ) -> QuickestGroups:
     """The quickest plan of groups alone within a budget. Raises `BudgetTooSmall`, and `BadInput`
     for one that takes several times the limit to be written and timed."""
-    hunt = LatencyHunt(model, budget_bytes, clock, double_buffer)
+    search = LatencySearch(model, budget_bytes, clock, double_buffer)
     portfolio = Portfolio(STRATEGIES, value=lambda plan: (plan.seconds,), first_work=FIRST_WORK)
-    portfolio.solve(hunt, clock, hunt.begin())
-    return hunt.result()
+    portfolio.solve(search, clock, search.begin())
+    return search.result()
 
 
-class LatencyHunt:
+class LatencySearch:
     """The quickest plan so far, and what was learned on the way."""
 
     def __init__(
@@ -126,6 +126,11 @@ class LatencyHunt:
                 self._orders.append(order)
         self._looked: set[tuple[int, tuple[Link, ...]]] = set()
         self._rules = [self._online, BASELINES["no_fusion"], BASELINES["efficient_s"]]
+
+    @property
+    def bound(self) -> float:
+        """What no plan takes less than, in seconds."""
+        return self.bound_s
 
     def begin(self) -> TimedGroups:
         """The quickest of the plans that are known, and of that of least traffic, which is the
@@ -299,21 +304,9 @@ class LatencyHunt:
         return plan.seconds
 
 
-def _strategy(
-    name: str, reason: str, method: Callable[[LatencyHunt, Clock], None]
-) -> Strategy[LatencyHunt, TimedGroups]:
-    """A method of the hunt, which keeps the best."""
-
-    def run(hunt: LatencyHunt, best: TimedGroups | None, clock: Clock) -> Outcome[TimedGroups]:
-        method(hunt, clock)
-        return Outcome(hunt.best, bound=(hunt.bound_s,))
-
-    return Strategy(name, reason, run)
-
-
 STRATEGIES = (
-    _strategy("chains", "groups by their own time", LatencyHunt.by_chains),
-    _strategy("rules", "never slower than what is simple", LatencyHunt.by_rules),
-    _strategy("least traffic", "where bytes bind, and for bounds", LatencyHunt.by_least_traffic),
-    _strategy("all plans", "small problems are settled", LatencyHunt.by_enumeration),
+    by_method("chains", "groups by their own time", LatencySearch.by_chains),
+    by_method("rules", "never slower than what is simple", LatencySearch.by_rules),
+    by_method("least traffic", "where bytes bind, and for bounds", LatencySearch.by_least_traffic),
+    by_method("all plans", "small problems are settled", LatencySearch.by_enumeration),
 )
