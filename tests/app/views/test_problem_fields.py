@@ -1,4 +1,4 @@
-"""Fields of the problem: sizes as typed, budgets on the slider, options, and what is said of them."""
+"""Fields of the problem: sizes as typed, budgets on the slider, options, what is said of them."""
 
 from __future__ import annotations
 
