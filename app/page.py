@@ -42,7 +42,7 @@ from app.widgets.page_head import head_variables
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
-from app.widgets.teardown import take_apart
+from app.widgets.teardown import END_S, take_apart
 from planners.core.gc_pause import no_collection
 
 # Events of a model that was added later say from a browser all that the model is, once.
@@ -50,7 +50,6 @@ warnings.filterwarnings("ignore", "reference already known", BokehUserWarning)
 
 MORE = "More …"
 POLL_MS = 50
-END_S = 1.0
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
 WORKING += ["auditing", "blaming", "pricing", "judging", "touring", "infeasible"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import blake2b
 from typing import Any
+from weakref import WeakValueDictionary
 
 import planners as sp
 from app.display.displayed_plan import DisplayedPlan
@@ -27,6 +30,8 @@ REPORT = (*TOTALS, "extent_bytes", "macs", "instructions", "occupancy")
 COSTS = ("makespan_s", "traffic_bytes", "peak_bytes", "extent_bytes", "energy")
 TRACE = ("machine", "serial", *COSTS, "busy_s", "times", "touched_bytes")
 
+_graphs: WeakValueDictionary[bytes, sp.Graph] = WeakValueDictionary()
+
 
 def to_wire(shown: DisplayedPlan) -> dict[str, Any]:
     """The plan to be drawn, the report of the check, the times, and the plan's own text, packed."""
@@ -41,11 +46,16 @@ def to_wire(shown: DisplayedPlan) -> dict[str, Any]:
 
 
 def from_wire(data: Mapping[str, Any]) -> DisplayedPlan:
-    """What `to_wire` wrote; the plan is parsed, but neither checked nor timed again."""
+    """What `to_wire` wrote; the plan is parsed, but neither checked nor timed again.
+
+    Plans of the same network share its graph, a third of what they hold.
+    """
     drawn = data["drawn"] if "drawn" in data else json.loads(unpacked(data["packed"]))
     report, trace = dict(data["report"]), dict(data["trace"])
     report["occupancy"] = tuple(report["occupancy"])
     report["residencies"] = ResidencyRows(unpack_columns(ResidencyColumns, data["stays"]))
     trace["intervals"] = HeldIntervals(unpack_columns(IntervalColumns, data["intervals"]))
     plan = sp.Plan.from_json(drawn)
+    key = blake2b(json.dumps(drawn["graph"]).encode()).digest()
+    plan = replace(plan, graph=_graphs.setdefault(key, plan.graph))
     return DisplayedPlan(plan, sp.CheckReport(**report), sp.Trace(**trace), data["packed"])

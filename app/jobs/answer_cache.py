@@ -12,7 +12,7 @@ from pathlib import Path
 
 from app.jobs.protocol import Answer
 
-MOST_BYTES = 3 * 2**19
+MOST_BYTES = 2**19
 """Of the files of all answers that are kept: decoded, and looked at, they take a hundred times as
 much."""
 

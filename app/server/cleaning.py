@@ -37,8 +37,11 @@ class Cleaning:
         self.ended += 1
         self.others = others
         long_ago = time.monotonic() - self.last_s >= LONG_S
+        loop = asyncio.get_running_loop()
         if self._due is None and (not others or self.ended >= MANY or long_ago):
-            self._due = asyncio.get_running_loop().call_later(CALM_S, self.collect)
+            self._due = loop.call_later(CALM_S, self.collect)
+        elif self._due is None:
+            loop.call_later(CALM_S, give_back)
 
     def collect(self) -> None:
         """Look now."""
@@ -46,8 +49,7 @@ class Cleaning:
         if not self.others and (pool := running_pool()):
             pool.decoded.forget()
         gc.collect()
-        if not self.others:
-            give_back()
+        give_back()
         self.ended, self.last_s = 0, time.monotonic()
 
 

@@ -17,6 +17,7 @@ from app.server.messages import bound_messages, bound_what_is_made
 from app.server.origins import accept_loopback
 from app.server.sessions import clear_places_in_between, make_pages_in_turn
 from app.server.sockets import bound_sockets, send_to_the_last
+from app.widgets.teardown import take_models_apart
 
 SEVERAL = (
     "--num-procs does not work: the processes would share one port, but no sessions. Start several "
@@ -55,4 +56,5 @@ def install_guards() -> None:
     bound_what_is_made()
     keep_log_short()
     send_to_the_last()
+    take_models_apart()
     disable_panel_collection()
