@@ -218,7 +218,7 @@ def _timm(name: str) -> torch.nn.Module:
     try:
         import timm
     except ImportError:
-        raise BadInput(f"timm:{name} needs timm: pip install 'spillway[timm]'") from None
+        raise BadInput(f"timm:{name} needs timm: pip install timm") from None
     if not timm.is_model(name):
         from difflib import get_close_matches
 

@@ -66,7 +66,7 @@ def read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     except ImportError:
-        raise BadInput(f"{path}: Parquet needs pyarrow: pip install spillway[parquet]") from None
+        raise BadInput(f"{path}: Parquet needs pyarrow: pip install pyarrow") from None
     except FileNotFoundError:
         raise BadInput(f"no file {path}") from None
     except (OSError, ValueError) as error:  # pandas and pyarrow have subclasses of ValueError

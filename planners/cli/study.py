@@ -50,7 +50,7 @@ def dask_executor(address: str | None) -> Iterator[Executor | None]:
     try:
         from distributed import Client
     except ImportError:
-        raise BadInput("--scheduler needs Dask: pip install spillway[distributed]") from None
+        raise BadInput("--scheduler needs Dask: pip install distributed") from None
     try:
         client = Client(address, timeout="10s")  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
@@ -76,7 +76,7 @@ def table_writer(out: Path) -> Callable[[pd.DataFrame], None]:
     if out.suffix != ".parquet":
         return lambda table: write_text(out, table.to_csv(index=False))
     if find_spec("pyarrow") is None:
-        raise BadInput(f"{out}: Parquet needs pyarrow: pip install spillway[parquet]")
+        raise BadInput(f"{out}: Parquet needs pyarrow: pip install pyarrow")
 
     def write(table: pd.DataFrame) -> None:
         try:

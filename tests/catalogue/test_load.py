@@ -123,7 +123,7 @@ def test_unknown_names() -> None:
 
 def test_timm_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(BadInput, match=r"needs timm: pip install 'spillway\[timm\]'"):
+    with pytest.raises(BadInput, match=r"needs timm: pip install timm"):
         load("timm:resnet10t")
 
 

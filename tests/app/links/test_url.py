@@ -103,7 +103,7 @@ FIRST = {"model": "mobilenet_v2", "planner": "fusion", "budget": "256 KiB"}
 )
 def test_a_link_may_be_written_by_hand(text: str, fields: dict[str, object]) -> None:
     if "nasnet" in text and not timm_names():
-        pytest.skip("pip install 'spillway[timm]'")
+        pytest.skip("needs timm: pip install timm")
     problem, look, wrong = from_query(dict(parse_qsl(text)), FIRST)
     problem.setdefault("weights", fields.get("weights"))
     assert {n: v for n, v in problem.items() if n != "weights"} == {
