@@ -26,4 +26,9 @@ BOKEH_SECRET_KEY=$(cat "$state/session.secret")
 BOKEH_COOKIE_SECRET=$(cat "$state/cookie.secret")
 export BOKEH_SIGN_SESSIONS BOKEH_SECRET_KEY BOKEH_COOKIE_SECRET
 cd "$here"
-exec "${PANEL:-$here/.venv/bin/panel}" serve --setup app/setup.py "$@" app/main.py
+panel=${PANEL:-$here/.venv/bin/panel}
+if ! command -v "$panel" >/dev/null; then
+    echo "start.sh: no $panel: python3 run.py explorer --help installs it; PANEL names another" >&2
+    exit 2
+fi
+exec "$panel" serve --setup app/setup.py "$@" app/main.py

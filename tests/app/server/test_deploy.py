@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"
 
 
-def started(state: Path, *arguments: str) -> list[str]:
+def started(state: Path, *arguments: str, panel: str = "panel") -> list[str]:
     """What `start.sh` would run, and with which secrets."""
     told = state.parent / "panel"
     told.write_text(
@@ -27,7 +27,11 @@ def started(state: Path, *arguments: str) -> list[str]:
     told.chmod(0o755)
     done = subprocess.run(
         [str(DEPLOY / "start.sh"), *arguments],
-        env={"PATH": os.environ["PATH"], "STATE_DIRECTORY": str(state), "PANEL": str(told)},
+        env={
+            "PATH": os.environ["PATH"],
+            "STATE_DIRECTORY": str(state),
+            "PANEL": str(told.with_name(panel)),
+        },
         capture_output=True,
         text=True,
         check=True,
@@ -46,6 +50,13 @@ def test_the_first_start_makes_secrets_and_later_ones_keep_them(tmp_path: Path) 
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert started(tmp_path / "state")[2:4] == [session, cookie]
     assert started(tmp_path / "other")[2] != session
+
+
+def test_whoever_has_installed_nothing_reads_how(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        started(tmp_path / "state", panel="absent")
+    assert refused.value.returncode == 2
+    assert "absent: python3 run.py explorer --help installs it" in refused.value.stderr
 
 
 @pytest.mark.parametrize("asked", [["--num-procs", "2"], ["--num-procs=0"]])
