@@ -159,6 +159,38 @@ def test_data_files_are_packaged() -> None:
             assert any(fnmatch(name, pattern) for pattern in patterns), f"{name} is left out"
 
 
+def test_the_root_holds_what_belongs_there() -> None:
+    """What was tried there stays out: a network, a plan, a page of somebody's."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    files = {name for name in listed.stdout.split("\0") if name and "/" not in name}
+    assert files == {
+        ".gitignore",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "MANIFEST.in",
+        "README.md",
+        "constraints.txt",
+        "environment.yml",
+        "mkdocs.yml",
+        "pyproject.toml",
+        "run.py",
+    }
+
+
+def test_nobody_is_sent_to_the_other_spillway() -> None:
+    """On PyPI that name is another project's."""
+    for path in project_files():
+        if path.suffix in (".py", ".md", ".ipynb", ".js", ".html") and path != Path(__file__):
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"pip install [^\n]*\bspillway\b(?!`)", text), relative(path)
+
+
 def test_packages_are_packages() -> None:
     for path in sources("planners", "app"):
         assert (path.parent / "__init__.py").exists(), f"{relative(path)} would be left out"
@@ -179,6 +211,24 @@ def test_the_licence_is_there() -> None:
     assert text.startswith("BSD 3-Clause License")
     assert "Copyright (c) 2026, the Spillway developers" in text
     assert PYPROJECT["project"]["license"] == "BSD-3-Clause"
+
+
+def test_the_release_has_one_version_and_one_day() -> None:
+    version = PYPROJECT["project"]["version"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == version
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## {version} ({cited['date-released']:%-d %B %Y})\n" in changes
+
+
+def test_every_paper_is_cited() -> None:
+    """By the address that the README's table of planners has."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    papers = {p.get("url") or f"https://doi.org/{p['doi']}" for p in cited["references"]}
+    assert len(papers) == 4
+    for page in ("README.md", "docs/index.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert {p for p in papers if f"]({p})" not in text} == set(), page
 
 
 def test_the_readme_has_the_two_commands() -> None:
