@@ -40,6 +40,10 @@ from planners.study.worker_processes import WorkerProcesses
 if TYPE_CHECKING:
     import pandas as pd
 
+PRINTED = ["model", "planner", "budget", "budget_bytes", "status", "gap", "offchip_bytes"]
+PRINTED += ["makespan_s", "plan_s"]
+"""The columns that are printed; a file has them all."""
+
 
 @contextmanager
 def dask_executor(address: str | None) -> Iterator[Executor | None]:
@@ -180,10 +184,9 @@ def sweep(
         writer(table)
     failed = table[table["status"] == "failed"]
     rows = json.loads(table.to_json(orient="records"))
-    shown = table[
-        ["model", "planner", "budget", "budget_bytes", "status", "gap", "offchip_bytes", "plan_s"]
-    ]
-    CommandAnswer(as_json).give({"rows": rows}, shown.to_string(index=False))
+    shown = table[PRINTED].astype(object).where(table[PRINTED].notna(), "–")
+    text = shown.to_string(index=False, float_format="{:.4g}".format)
+    CommandAnswer(as_json).give({"rows": rows}, text)
     if len(failed):
         typer.echo(f"{len(failed)} failed, first: {failed.iloc[0]['reason']}", err=True)
         raise typer.Exit(1)

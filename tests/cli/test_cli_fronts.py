@@ -72,6 +72,18 @@ def test_variants_of_a_planner_go_by_their_whole_names(
         assert told in text, text
 
 
+def test_the_printed_table_has_what_more_memory_buys(
+    model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capfd, "sweep", model, "--budgets", "MP,3")
+    head, most, least = (line.split() for line in out.splitlines())
+    assert code == 0
+    assert head[4:] == ["status", "gap", "offchip_bytes", "makespan_s", "plan_s"]
+    assert most[4] == "optimal"
+    assert min(map(float, most[5:])) >= 0
+    assert least[4:] == ["infeasible", "–", "–", "–", "–"]
+
+
 def test_several_processes_make_the_same_table(
     model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
