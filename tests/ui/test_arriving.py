@@ -7,6 +7,7 @@ buy MobileNetV2 · a link copied and followed, on a system that is dark · a the
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -27,6 +28,7 @@ from tests.ui.conftest import (
 )
 
 MOST = 400
+ROOT = Path(__file__).parents[2]
 WITHIN = """(css) => {
   let at = document.activeElement;
   while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
@@ -140,9 +142,18 @@ def test_a_change_before_a_widget_is_drawn_stops_no_message(
     shared_page.close()  # What journeys have opened on it is closed anew.
 
 
+def promised_words(page: Page | None = None) -> set[str]:
+    """What the README names in italics, all of it or as far as it is on the page."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"(?<!\*)\*([^*\n]+)\*(?!\*)", text))
+    return words if page is None else {w for w in words if page.get_by_text(w).count()}
+
+
 def test_the_five_minutes_of_the_readme_without_a_mouse(go: Go) -> None:
     page = go("?swept=%5B%22cosma%22%2C%22fusion%22%5D")  # the plan is there: it stays
     expect(page.locator(".verdict")).to_contain_text("mobilenet_v2 needs")
+    promised, at_first = promised_words(), promised_words(page)
+    assert len(promised) >= 5
     pressed = tab_to(page, ".planner")
     page.keyboard.type("COSMA")
     expect(page.locator(".message")).to_contain_text("COSMA needs 1.437 MiB")
@@ -152,6 +163,9 @@ def test_the_five_minutes_of_the_readme_without_a_mouse(go: Go) -> None:
     rows = page.locator(".planners .buys tr.tap")
     expect(rows.first).to_be_visible()
     expect(page.locator(".planners .answer")).to_contain_text("buys")
+    page.locator(".header-button.more button").click()
+    expect(page.locator(".header-button.more button")).to_contain_text("More")
+    assert promised - at_first <= promised_words(page)
     pressed += tab_to(page, ".buys")
     print(f"Tab {pressed} times")
     page.keyboard.press("Enter")
