@@ -45,6 +45,16 @@ def test_the_site_builds(site: Path) -> None:
     assert not foreign
 
 
+def test_the_page_of_options_has_those_of_all_planners(site: Path) -> None:
+    page = (site / "options.html").read_text(encoding="utf-8")
+    types = {name: info.options for name, info in sp.planners().items()}
+    own = {name: each.own().values() for name, each in types.items() if each is not None}
+    assert own.keys() >= {"cosma", "fusion", "overlap", "streaming", "joined", "auto"}
+    for name, specs in own.items():
+        section = page[page.index(f'id="{name}"') :]
+        assert [spec.flag for spec in specs if f"<code>{spec.flag}</code>" not in section] == []
+
+
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
