@@ -43,16 +43,14 @@ _MARK = (
 )
 _COLUMNS = f"""## Networks
 
-* **facts**: MACs against `torch.utils.flop_counter` on a run of the module, or against products
-  by the shapes that onnxruntime gives; parameters against those that a run of the module reads,
-  or the file's weights; shapes and types of a file's values against onnxruntime's; and for
-  modules (*computed*) the graph itself, run operator by operator, against what the module
-  returns.
+* **facts**: MACs against `torch.utils.flop_counter` or the shapes that onnxruntime gives;
+  parameters against those that a run of the module reads, or the file's weights; shapes and types
+  of a file's values against onnxruntime's; and for modules (*computed*) the graph itself, run
+  operator by operator.
 * **planners**: plans at two budgets, MR and MP (twice MR where MP is no more). *Valid*: `check`
   replayed them. *Needs more, then valid*: the budget was too small, and what the planner then
   said to need was enough. *No time*: no plan within the processor seconds that a plan has here.
-* **executed**: plans of small modules, run in an arena of their bytes: how many gave what the
-  module gives.
+* **executed**: plans of small modules, run in an arena of their bytes.
 
 {_MARK}
 """
