@@ -1,13 +1,13 @@
 """Of things that weigh something, the heaviest that are all in conflict with each other.
 
-Branch and bound (Tomita and others' colouring, with weights): of candidates that are split into
-sets without a conflict, a clique has at most one of each. What is found when the time ends is a
+Branch and bound (Tomita and others' colouring, with weights). What is found when the time ends is a
 clique too, so that it bounds from below whatever needs a place for each of its members.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from planners.core.progress import Clock
 
@@ -15,8 +15,23 @@ Node = tuple[tuple[int, ...], int, Iterator[tuple[int, int, int]]]
 """A clique, its weight, and what may be added: a member, those left with it, what it may bring."""
 
 
+@dataclass(frozen=True, slots=True)
+class CliqueRules:
+    """Of the search for the heaviest clique."""
+
+    colours: bool = True
+    """Of candidates that are split into sets without a conflict a clique has at most one of each
+    set. Without it, it may have them all."""
+
+
+CLIQUE_RULES = CliqueRules()
+
+
 def heaviest_clique(
-    weights: Sequence[int], conflicts: Sequence[set[int]], clock: Clock
+    weights: Sequence[int],
+    conflicts: Sequence[set[int]],
+    clock: Clock,
+    rules: CliqueRules = CLIQUE_RULES,
 ) -> list[int]:
     """The members, by their places in `weights`; `conflicts` has those of each."""
     order = sorted(range(len(weights)), key=lambda i: -weights[i])
@@ -25,7 +40,7 @@ def heaviest_clique(
     near = [sum(1 << place[other] for other in conflicts[member]) for member in order]
     best: tuple[int, ...] = ()
     most = 0
-    stack: list[Node] = [((), 0, _branches((1 << len(order)) - 1, heavy, near))]
+    stack: list[Node] = [((), 0, _branches((1 << len(order)) - 1, heavy, near, rules))]
     while stack and not clock.expired():
         clique, weight, branches = stack[-1]
         found = next(branches, None)
@@ -36,12 +51,12 @@ def heaviest_clique(
         clique, weight = (*clique, member), weight + heavy[member]
         if weight > most:
             best, most = clique, weight
-        stack.append((clique, weight, _branches(left, heavy, near)))
+        stack.append((clique, weight, _branches(left, heavy, near, rules)))
     return [order[at] for at in best]
 
 
 def _branches(
-    candidates: int, heavy: Sequence[int], near: Sequence[int]
+    candidates: int, heavy: Sequence[int], near: Sequence[int], rules: CliqueRules
 ) -> Iterator[tuple[int, int, int]]:
     """Each candidate with those before it that are in conflict with it, what may bring most first.
 
@@ -55,7 +70,7 @@ def _branches(
         while free:
             at = (free & -free).bit_length() - 1  # the heaviest
             bound += heavy[at] if first else 0
-            first = False
+            first = not rules.colours
             coloured.append((at, bound))
             left ^= 1 << at
             free &= ~near[at] & left

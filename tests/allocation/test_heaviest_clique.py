@@ -7,8 +7,9 @@ import random
 import networkx as nx
 import pytest
 
-from planners.allocation.heaviest_clique import heaviest_clique
+from planners.allocation.heaviest_clique import CLIQUE_RULES, heaviest_clique
 from planners.core.progress import Clock
+from planners.core.rules import without_any
 
 
 def drawn(seed: int) -> nx.Graph:
@@ -31,6 +32,19 @@ def test_no_clique_is_heavier(seed: int) -> None:
     assert all(graph.has_edge(a, b) for a in clique for b in clique if a != b)
     weight = sum(graph.nodes[node]["weight"] for node in clique)
     assert weight == nx.max_weight_clique(graph, "weight")[1]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_rule_decides_what_is_heaviest(seed: int) -> None:
+    graph = drawn(seed).subgraph(range(14))
+    weights = [graph.nodes[node]["weight"] for node in graph]
+    conflicts = [set(graph[node]) for node in graph]
+    cliques = [
+        heaviest_clique(weights, conflicts, Clock(60), rules)
+        for rules in (CLIQUE_RULES, without_any(CLIQUE_RULES))
+    ]
+    one, other = (sum(weights[member] for member in clique) for clique in cliques)
+    assert one == other
 
 
 def test_without_time_there_is_none() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planners.allocation.problem.instance import Instance
+from planners.allocation.skyline.rules import PACKING_RULES, PackingRules
 
 WALL = 1 << 62  # the height of what no block left to place can cross
 
@@ -44,20 +45,24 @@ class ValleyChoice(NamedTuple):
 class BlockSets:
     """The blocks of an instance by where they start, stop and lie; and what placing them does."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, rules: PackingRules = PACKING_RULES) -> None:
         count, sections = len(instance), instance.sections
+        self.rules, self.capacity = rules, instance.capacity
         self.start, self.stop, self.size = instance.start, instance.stop, instance.size
+        # An empty stretch under this height has no room for the block.
+        self.too_low = self.size if rules.dominance else (WALL,) * count
         self.starts_from = [0] * (sections + 1)
         self.stops_by = [0] * (sections + 1)
         self.covers = [0] * sections
-        self.crosses = [0] * (sections + 1)
+        # Where nothing counts as independent, everything crosses each boundary.
+        self.crosses = [0 if rules.independence else -1] * (sections + 1)
         for block in range(count):
             self._index(block)
         for section in range(sections):
             self.stops_by[section + 1] |= self.stops_by[section]
             back = sections - section - 1
             self.starts_from[back] |= self.starts_from[back + 1]
-        self.twins_before = self._twins()
+        self.twins_before = self._twins() if rules.symmetry else [0] * count
 
     def _index(self, block: int) -> None:
         bit, start, stop = 1 << block, self.start[block], self.stop[block]
@@ -182,10 +187,10 @@ def choices_in_valley(
             choices.append(ValleyChoice(at, -1, start, stop, depth))
         if not inside:
             return choices
-        if not _supported(sets, part, start, stop, depth, inside):
+        if sets.rules.support and not _supported(sets, part, start, stop, depth, inside):
             return []
     full = [end for end in (start, stop - 1) if part.slack[end] == 0]
-    if full:
+    if full and sets.rules.full_ends:
         there = min((inside & sets.covers[end] for end in full), key=int.bit_count)
         members = sets.members(there, part.rest)
         return choices + [ValleyChoice(at, block, start, start, 0) for block in members]
@@ -194,6 +199,18 @@ def choices_in_valley(
         if may_be_empty(sets, part, start, gap_stop, rise, inside & ~(1 << block)):
             choices.append(ValleyChoice(at, block, start, gap_stop, rise))
     return choices
+
+
+def choices_within_capacity(
+    sets: BlockSets, part: SkylinePart, at: int, left: int, right: int
+) -> list[ValleyChoice]:
+    """The same where slack does not say what ends above the capacity."""
+    room = sets.capacity - part.steps[at][1]
+    return [
+        choice
+        for choice in choices_in_valley(sets, part, at, left, right)
+        if choice.block < 0 or sets.size[choice.block] <= room
+    ]
 
 
 def _supported(
@@ -215,4 +232,4 @@ def may_be_empty(
     if min(part.slack[start:stop]) < rise:
         return False
     inside &= sets.starts_from[start] & sets.stops_by[stop]
-    return all(sets.size[block] > rise for block in blocks_of(inside))
+    return all(sets.too_low[block] > rise for block in blocks_of(inside))

@@ -8,16 +8,7 @@ branches on the first such block from the valley's left end, or on emptiness, in
 the fewest choices; at an end with no room for emptiness there is little to choose from. No packing
 with the smallest sum is left out, so a search that ends without one is a proof.
 
-What cuts the tree:
-* *slack*: a section can lose no more bytes to emptiness than its capacity exceeds its load;
-* *dominance*: no block that would fit into an empty stretch may be placed elsewhere;
-* *forced moves*: a valley no block lies within is empty; one with one choice has no alternative;
-* *support*: the blocks within a valley must reach its lower wall at its ends, but for the slack;
-* *independence*: stretches that no block left to place connects are separate searches;
-* *backjumping*: a failure is due to the sections whose skyline and blocks were looked at to prove
-  it; a choice that touches none of them has no part in it, and its alternatives would fail too;
-* *memory*: the same sections, with the same blocks left to place, fail again;
-* *symmetry*: of blocks equal in all respects the first goes first.
+What cuts the tree are rules, each with its reason (`rules`).
 
 Related: Burke, Kendall, Whitwell (2004) for the skyline, TelaMalloc (Maas et al., 2022) and
 MiniMalloc (Moffitt, 2023) for sections, slack and dominance.
@@ -40,8 +31,10 @@ from planners.allocation.skyline.parts import (
     SkylinePart,
     ValleyChoice,
     choices_in_valley,
+    choices_within_capacity,
     span,
 )
+from planners.allocation.skyline.rules import PACKING_RULES, PackingRules
 from planners.core.progress import Clock
 
 # ---- What a search over skylines has learnt: stretches of skyline over which nothing fits --------
@@ -61,8 +54,8 @@ class Nogoods:
     about to be branched on, so that few stretches need comparing.
     """
 
-    def __init__(self, sets: BlockSets) -> None:
-        self.sets = sets
+    def __init__(self, sets: BlockSets, most: int = ENTRIES) -> None:
+        self.sets, self.most = sets, most
         self.failures: dict[int, dict[Window, dict[View, int]]] = {}
         self.entries = 0
 
@@ -81,7 +74,7 @@ class Nogoods:
         low = max((blame & -blame).bit_length() - 1, part.steps[0][0])
         high = min(blame.bit_length(), part.stop)
         windows = self.failures.setdefault(anchor, {})
-        if self.entries >= ENTRIES or (len(windows) >= WINDOWS and (low, high) not in windows):
+        if self.entries >= self.most or (len(windows) >= WINDOWS and (low, high) not in windows):
             return
         self.entries += 1
         windows.setdefault((low, high), {})[self._view(part, low, high)] = blame
@@ -126,10 +119,12 @@ class Moment(NamedTuple):
 class SkylineSearch:
     """One instance and what has been learnt about it; runs may be limited and repeated."""
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.sets = BlockSets(instance)
-        self.nogoods = Nogoods(self.sets)
+    def __init__(self, instance: Instance, rules: PackingRules = PACKING_RULES) -> None:
+        self.instance, self.rules = instance, rules
+        self.sets = BlockSets(instance, rules)
+        self._in_valley = choices_in_valley if rules.slack else choices_within_capacity
+        self._enough = 2 if rules.fewest_choices else WALL
+        self.nogoods = Nogoods(self.sets, ENTRIES if rules.nogoods else 0)
         spans = zip(instance.start, instance.stop, instance.size, strict=True)
         self.area = [(stop - start) * size for start, stop, size in spans]
         self.offsets = [0] * len(instance)
@@ -146,6 +141,8 @@ class SkylineSearch:
         slack = [capacity - load for load in self.instance.loads()]
         if min(slack) < 0:
             return False
+        if not self.rules.slack:
+            slack = [WALL] * len(slack)
         whole = SkylinePart([(0, 0)], self.instance.sections, (1 << count) - 1, slack)
         with _deep_recursion(4 * count + 1000):
             try:
@@ -179,12 +176,12 @@ class SkylineSearch:
         return 0
 
     def _branch(self, part: SkylinePart, choices: list[ValleyChoice], seen: int) -> int:
-        blame = seen
+        blame, backjumping = seen, self.rules.backjumping
         for choice in choices:
             conflict = self._solve_all(self._apply(part, choice))
             if not conflict:
                 return 0
-            if not conflict & self.sets.touched(choice):
+            if backjumping and not conflict & self.sets.touched(choice):
                 return conflict  # it would fail all the same with any other choice
             blame |= conflict
         return blame
@@ -215,19 +212,19 @@ class SkylineSearch:
 
     def _choices(self, part: SkylinePart) -> tuple[list[ValleyChoice], int]:
         """The choices at the valley that has fewest, and the sections looked at to find it."""
-        steps, leftmost = part.steps, self.strategy.leftmost
+        steps, leftmost, in_valley = part.steps, self.strategy.leftmost, self._in_valley
         best: list[ValleyChoice] = []
         best_rank, best_seen = (1 << 30, 0), 0
-        left = WALL
+        left, enough = WALL, self._enough
         for at, (start, height) in enumerate(steps):
             stop, right = steps[at + 1] if at + 1 < len(steps) else (part.stop, WALL)
             if left > height < right:
-                choices = choices_in_valley(self.sets, part, at, left, right)
+                choices = in_valley(self.sets, part, at, left, right)
                 rank = (len(choices), start if leftmost else height)
                 if rank < best_rank:
                     best, best_rank = choices, rank
                     best_seen = span(max(0, start - 1), stop + 1)
-                if len(choices) < 2:
+                if len(choices) < enough:
                     break
             left = height
         return self._ordered(best), best_seen
@@ -262,8 +259,9 @@ class RisingSearch:
     ways to waste it: so searches within less take turns.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self._rivals = [SkylineSearch(tight) for tight in _tightened(instance)]
+    def __init__(self, instance: Instance, rules: PackingRules = PACKING_RULES) -> None:
+        within = _tightened(instance) if rules.tighter else [instance]
+        self._rivals = [SkylineSearch(tight, rules) for tight in within]
         self._exact = self._rivals[-1]
         self._limit, self._turn = float(FIRST_NODES), 0
         self._waiting = list(self._rivals)
