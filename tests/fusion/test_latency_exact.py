@@ -8,8 +8,9 @@ import pytest
 
 import planners as sp
 from planners.core.progress import Clock
+from planners.core.rules import names, without, without_any
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.latency.exact import Enumeration
+from planners.fusion.latency.exact import ENUMERATION_RULES, Enumeration
 from planners.simulator.timing import schedule
 from tests.array_machines import MACHINES as ARRAYS
 from tests.fusion.every_plan import budget_of, every_program, small_net
@@ -52,6 +53,22 @@ def test_small_problems_take_what_the_best_of_all_plans_takes(seed: int, machine
 @pytest.mark.parametrize(("seed", "machine"), [*zip(FEWER_PLANS, cycle(ARRAYS))])
 def test_the_same_on_an_array(seed: int, machine: str) -> None:
     assert bettered(seed, ARRAYS[machine](seed), MOST_PLANS) is not None
+
+
+@pytest.mark.parametrize(("seed", "machine"), [*zip(FEWER_PLANS[:4], cycle(MACHINES))])
+def test_no_rule_decides_which_plan_is_quickest(seed: int, machine: str) -> None:
+    # What all rules find takes what the best of all plans takes: see above.
+    graph, device = small_net(seed), MACHINES[machine]
+    budget, least = budget_of(graph, device, seed % 5), set[float]()
+    one_less = [without(ENUMERATION_RULES, name) for name in names(ENUMERATION_RULES)]
+    for rules in (ENUMERATION_RULES, without_any(ENUMERATION_RULES), *one_less):
+        model = GroupModel(graph, device, {})
+        every = Enumeration(model, budget, double_buffer=True, rules=rules)
+        found = every.best(float("inf"), Clock(60))
+        assert found.complete
+        assert found.best is not None
+        least.add(found.best.seconds)
+    assert len(least) == 1
 
 
 def test_no_place_is_looked_at_when_the_time_is_over() -> None:

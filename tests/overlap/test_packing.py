@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from planners.catalogue.vmcu import TABLE_2, BottleneckShape, bottleneck
 from planners.core.progress import Clock
-from planners.overlap.search.chain import cuts
+from planners.core.rules import without_any
+from planners.overlap.search.chain import WAY_RULES, cuts, ways_of_block
 from planners.overlap.search.front import all_ways, front
 from tests.overlap.test_tight import random_module
 
@@ -29,6 +32,22 @@ def test_the_front_is_that_of_all_paths(seed: int) -> None:
     found = front(graph, ways)
     assert {(point.ram_bytes, point.extra_macs) for point in found} == best
     assert [point.ram_bytes for point in found] == sorted({ram for ram, _ in best}, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_rule_of_ways_decides_what_is_on_the_front(seed: int) -> None:
+    graph = random_module(seed)
+    fronts, ways_packed = set(), []
+    for rules in (WAY_RULES, without_any(WAY_RULES)):
+        ways = [
+            way
+            for first, stop in pairwise(cuts(graph))
+            for way in ways_of_block(graph, first, stop, rules=rules)
+        ]
+        fronts.add(tuple((point.ram_bytes, point.extra_macs) for point in front(graph, ways)))
+        ways_packed.append(len(ways))
+    assert len(fronts) == 1
+    assert ways_packed[0] <= ways_packed[1]
 
 
 def test_a_residual_is_lifted_off_its_input() -> None:

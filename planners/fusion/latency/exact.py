@@ -2,8 +2,8 @@
 
 A group lies in all of the budget from address 0, or in all or half of it at either end; its kept
 parameters come as they are first used, or early, after any step of the group before. Half-made
-plans are timed, and left where what is to come takes too long however it goes: the scoreboard goes
-in program order, so that what follows makes nothing before it quicker.
+plans are timed, and left where they take too long already: the scoreboard goes in program order, so
+that what follows makes nothing before it quicker. More is left out by rules (`EnumerationRules`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,19 @@ MOST_WAYS = 300  # ways of all groups of a small problem
 MOST_PLANS = 4000  # plans, half-made ones too, that are timed
 
 
+@dataclass(frozen=True, slots=True)
+class EnumerationRules:
+    """Which plans are left out."""
+
+    engine_work: bool = True
+    """Each engine has still to do what the operators that are left need of it at least."""
+    same_program: bool = True
+    """Of a group's ways and places that give one program the first stands for all."""
+
+
+ENUMERATION_RULES = EnumerationRules()
+
+
 @dataclass
 class Enumerated:
     """The quickest plan, and whether all were looked at; None where none beats what is known."""
@@ -43,10 +56,17 @@ class Enumerated:
 class Enumeration:
     """The plans of a model within a budget in bytes, and the least of their seconds."""
 
-    def __init__(self, model: GroupModel, budget_bytes: int, *, double_buffer: bool) -> None:
+    def __init__(
+        self,
+        model: GroupModel,
+        budget_bytes: int,
+        *,
+        double_buffer: bool,
+        rules: EnumerationRules = ENUMERATION_RULES,
+    ) -> None:
         self.model, self.graph, self.budget = model, model.graph, budget_bytes
         self.machine, self.double_buffer = model.machine, double_buffer
-        self.dag = Dag.from_graph(model.graph)
+        self.dag, self.rules = Dag.from_graph(model.graph), rules
         self.timed = 0
         self.laid: dict[int, list[LaidGroup]] = {}
         self.floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
@@ -124,7 +144,7 @@ class Enumeration:
                 for place in (layout, *ends):
                     laid = LaidGroup("g", group, plan, place, arranger)
                     key = self._content(laid)
-                    if key not in seen:
+                    if key not in seen or not self.rules.same_program:
                         seen.add(key)
                         yield laid
 
@@ -166,6 +186,8 @@ class Enumeration:
         for each in schedule(program, self.machine, self.graph):
             free[each.engine] = each.stop_s
         seconds = max(free.values(), default=0.0)
+        if not self.rules.engine_work:
+            return TimedGroups(laid, program, seconds), seconds
         computing, loading, storing = self._rest_s(done)
         least = max(
             seconds,

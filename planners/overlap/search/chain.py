@@ -17,6 +17,17 @@ from planners.overlap.kernels.bottleneck import recomputing
 from planners.overlap.kernels.candidates import RunCandidate, alone, line
 from planners.overlap.place.packing import packing_of
 
+
+@dataclass(frozen=True, slots=True)
+class WayRules:
+    """Of the search for the ways to run a block."""
+
+    beaten: bool = True
+    """Runs are not placed that take, by a bound, no less memory than others that repeat no more."""
+
+
+WAY_RULES = WayRules()
+
 MOST_OPERATORS = 8
 """In a block whose ways of splitting into runs are all tried."""
 MOST_JOINED = 24
@@ -62,7 +73,9 @@ def cuts(graph: Graph) -> list[int]:
     return [*positions, len(graph.operators)]
 
 
-def ways_of_block(graph: Graph, first: int, stop: int, fuse: bool = True) -> Iterator[ChainWay]:
+def ways_of_block(
+    graph: Graph, first: int, stop: int, fuse: bool = True, rules: WayRules = WAY_RULES
+) -> Iterator[ChainWay]:
     """All ways to split a block into runs, each in every form; dominated ones may be among them."""
     options = _Options(graph)
     ops = graph.operators[first:stop]
@@ -76,7 +89,8 @@ def ways_of_block(graph: Graph, first: int, stop: int, fuse: bool = True) -> Ite
                 continue
             packed = pack_overlapping(packing)
             if packed is not None:
-                seen.append((packed.size_bytes, extra))
+                if rules.beaten:
+                    seen.append((packed.size_bytes, extra))
                 yield ChainWay(first, stop, tuple(runs), packed, extra)
 
 

@@ -2,8 +2,8 @@
 
 Waits follow from sizes and the ring's size (`ring.breakpoints`), so delay is a step function of
 the ring's bytes. It need not fall as the ring grows: a layer that fits at the end may wait longer
-there than at the start. With two rings, pairs are evaluated by rising total, and only those that
-either ring alone could make faster than what a smaller total has reached.
+there than at the start. With two rings, pairs are evaluated by rising total; which of them are left
+out, rules say (`FrontRules`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,19 @@ from planners.streaming.schedule.recurrence import NOW, Start, three_stages, two
 from planners.streaming.schedule.ring import breakpoints, places
 
 CHUNK = 2048  # pairs of rings that are evaluated together
+
+
+@dataclass(frozen=True, slots=True)
+class FrontRules:
+    """Of the search for the front of delay against memory: what is not evaluated."""
+
+    each_alone: bool = True
+    """A pair of rings has no less delay than either of them beside a ring without end."""
+    monotone: bool = True
+    """Where delay never rises with memory, it is the same between two sizes of the same delay."""
+
+
+FRONT_RULES = FrontRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +94,12 @@ def front_two_stages(
 
 
 def front_three_stages(
-    layers: Sequence[Layer], start: Start = NOW, *, twice: bool = False, quick: bool = False
+    layers: Sequence[Layer],
+    start: Start = NOW,
+    *,
+    twice: bool = False,
+    quick: bool = False,
+    rules: FrontRules = FRONT_RULES,
 ) -> tuple[DelayPoint, ...]:
     """The whole front of a CPU ring and a GPU ring, each of any size.
 
@@ -93,13 +111,13 @@ def front_three_stages(
     if not rings:
         return (_nothing_streams(layers, start),)
     if not twice:
-        return pareto(_pairs(layers, rings, start, quick))
+        return pareto(_pairs(layers, rings, start, quick, rules))
 
     def delay(ring: int) -> float:
         waits = places(sizes, ring, twice=True).waits
         return three_stages(layers, waits, waits, start).delay_s
 
-    return pareto([DelayPoint(2 * m, d, (m, m)) for m, d in steps(rings, delay)])
+    return pareto([DelayPoint(2 * m, d, (m, m)) for m, d in steps(rings, delay, rules)])
 
 
 def _nothing_streams(layers: Sequence[Layer], start: Start) -> DelayPoint:
@@ -107,7 +125,9 @@ def _nothing_streams(layers: Sequence[Layer], start: Start) -> DelayPoint:
     return DelayPoint(0, three_stages(layers, none, none, start).delay_s, (0, 0))
 
 
-def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int, float]]:
+def steps(
+    rings: Sequence[int], delay: Callable[[int], float], rules: FrontRules = FRONT_RULES
+) -> list[tuple[int, float]]:
     """Delays that never rise with the ring, where they change, by bisection of unequal ends."""
     if not rings:
         return []
@@ -115,7 +135,7 @@ def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int
     open_ = [(0, len(rings) - 1)]
     while open_:
         low, high = open_.pop()
-        if high - low < 2 or known[low] == known[high]:
+        if high - low < 2 or (rules.monotone and known[low] == known[high]):
             continue
         middle = (low + high) // 2
         known[middle] = delay(rings[middle])
@@ -124,19 +144,20 @@ def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int
 
 
 def _pairs(
-    layers: Sequence[Layer], rings: Sequence[int], start: Start, quick: bool
+    layers: Sequence[Layer], rings: Sequence[int], start: Start, quick: bool, rules: FrontRules
 ) -> list[DelayPoint]:
     """Pairs of rings by rising total, where they may be faster than all with no more memory.
 
-    A ring has no less delay with another beside it than alone; pairs of equal or similar
-    sizes are evaluated first.
+    Pairs of equal or similar sizes are evaluated first.
     """
     sizes = [layer.size_bytes for layer in layers]
     waits = np.array([places(sizes, ring).waits for ring in rings], dtype=np.int64).T
     free = np.full_like(waits, -1)
-    alone = _delays(layers, waits, free, start), _delays(layers, free, waits, start)
-    bound = np.maximum.outer(*alone).ravel()
     total = np.add.outer(np.array(rings), np.array(rings)).ravel()
+    bound = np.full(len(total), -np.inf)
+    if rules.each_alone:
+        alone = _delays(layers, waits, free, start), _delays(layers, free, waits, start)
+        bound = np.maximum.outer(*alone).ravel()
     delay = np.full(len(total), np.inf)
 
     def evaluate(pairs: npt.NDArray[np.int64]) -> None:

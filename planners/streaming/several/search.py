@@ -6,7 +6,7 @@ the next tries every possible timeline. More memory may be worse, so none may be
 
 A ring for each task: of several rings each has such a next size, and from rings that are too small
 one grows at a time, the least memory first. A task that is late in a ring alone is late with
-others too: such sizes are left out.
+others too: such sizes are left out (`SharingRules`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,17 @@ from planners.streaming.several.analysis import Analysis, analyse, utilisation
 from planners.streaming.several.dispatch import TOLERANCE_S, dispatch
 from planners.streaming.several.rings import KEPT, SharedRings, partitioned, shared
 from planners.streaming.several.tasks import MOST_JOBS, PeriodicTask, Policy, TaskJob, jobs_of, ms
+
+
+@dataclass(frozen=True, slots=True)
+class SharingRules:
+    """Of the search for the least rings together."""
+
+    each_alone: bool = True
+    """A ring is at least as large as its task alone needs: with others it is no earlier."""
+
+
+SHARING_RULES = SharingRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,7 @@ class SharedSearch:
     policy: Policy
     stages: int
     clock: Clock
+    rules: SharingRules = SHARING_RULES
 
     def meets(self, layout: SharedRings) -> tuple[bool, int | None]:
         """Whether all deadlines hold, and the next larger ring for which that may differ."""
@@ -171,6 +183,9 @@ class _Alone:
 
         Rings that take more than the task itself (in three stages there are two) do not count.
         """
+        if not self.given.rules.each_alone:
+            size, whole = max(least, self.largest), self.task.size_bytes
+            return whole if (self.given.stages - 1) * size >= whole else size
         if least not in self.known:
             self.known[least] = self._search(max(least, self.largest))
         return self.known[least]
