@@ -1,13 +1,15 @@
 """What each rule of a search buys: states expanded and processor seconds with and without it.
 
-    python benchmarks/rules.py [--searches orders,tails,peaks,makespans,joint,covers,groups]
-        [--instances 20] [--limit 4] [--states 20000] [--csv benchmarks/rules.csv]
+    python benchmarks/rules.py [--searches orders,tails,peaks,makespans,joint,covers,groups,plans,
+        packings,turns,cliques,rings,sizes,own_rings,ways] [--instances 20]
+        [--limit 4] [--states 20000] [--csv benchmarks/rules.csv]
 
 Each rule is switched off alone, on twenty instances of its search: random graphs (orders, tails,
-peaks: 30 to 49 operators; makespans: 2 to 4) or networks. A run ends at its proof, after so many
-seconds or states. Printed for each rule: of how many instances the search has its proof with all
-rules and without this one; then, over those where both have it, the sums of states and of seconds,
-and the geometric mean of the ratios of states.
+peaks: 30 to 49 operators; makespans and plans of groups: 2 to 4), random lifetimes, layers and
+tasks, or networks. A run ends at its proof, after so many seconds or states. Printed for each rule:
+of how many instances the search has its proof with all rules and without this one; then, over those
+where both have it, the sums of states and of seconds, and the geometric mean of the ratios of
+states.
 """
 
 from __future__ import annotations
@@ -18,14 +20,28 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 
 import planners as sp
+from planners.allocation.generate import cut_rectangle
+from planners.allocation.heaviest_clique import CLIQUE_RULES, CliqueRules, heaviest_clique
+from planners.allocation.problem.instance import Instance, reduce
+from planners.allocation.skyline.rules import PACKING_RULES, PackingRules
+from planners.allocation.skyline.search import (
+    STOP_EVERY,
+    BranchingRule,
+    RisingSearch,
+    SkylineSearch,
+)
+from planners.catalogue.vmcu import TABLE_2, bottleneck
 from planners.core.best_first import NO_LIMIT
 from planners.core.errors import BudgetTooSmall
 from planners.core.progress import Clock
@@ -43,15 +59,28 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.joint.resident_cost import HeldCosts
 from planners.fusion.joint.search import JointSearch
 from planners.fusion.joint.space import JOINT_RULES, GroupSpace, JointRules
+from planners.fusion.latency.exact import ENUMERATION_RULES, Enumeration, EnumerationRules
 from planners.fusion.partition.lattice import Dag, downsets_of
 from planners.fusion.partition.shortest import NEVER, lattice
 from planners.fusion.search.bounded import GROUP_RULES, GroupRules
 from planners.fusion.search.exact import best_partition, find_groups
 from planners.fusion.search.set_partition import COVER_RULES, CoverRules, cheapest_cover
+from planners.overlap.search.chain import WAY_RULES, WayRules, cuts, ways_of_block
+from planners.streaming.schedule import exact as streaming_fronts
+from planners.streaming.schedule.exact import FRONT_RULES, FrontRules, front_three_stages
+from planners.streaming.several import least_partitioned
+from planners.streaming.several import search as search_of
+from planners.streaming.several.search import SHARING_RULES, SharingRules
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.allocation.test_pack import full_house
 from tests.cosma.test_latency import small
+from tests.fusion.every_plan import budget_of, small_net
+from tests.fusion.test_latency import MACHINES
+from tests.fusion.test_latency_exact import FEW_PLANS
 from tests.random_graphs import random_graph
+from tests.streaming.events import random_tasks
+from tests.streaming.nets import random_layers
 
 NETWORKS = (
     *("squeezenet1_1", "shufflenet_v2_x1_0", "resnet18", "mobilenet_v2", "densenet121"),
@@ -192,6 +221,89 @@ def groups_grown(number: int, rules: GroupRules, clock: Clock, states: int) -> O
     return Outcome(found.considered, found.status == "optimal")
 
 
+def plans(number: int, rules: EnumerationRules, clock: Clock, states: int) -> Outcome:
+    seed, machine = FEW_PLANS[number % len(FEW_PLANS)], list(MACHINES.values())[number % 4]
+    graph = small_net(seed)
+    budget = budget_of(graph, machine, seed % 5)
+    every = Enumeration(GroupModel(graph, machine, {}), budget, double_buffer=True, rules=rules)
+    best = every.best(float("inf"), clock)
+    return Outcome(every.timed, best.complete)
+
+
+@cache
+def _full_memory(number: int) -> Instance:
+    """Lifetimes with little room to spare."""
+    capacity = 8 + number % 9
+    return max(reduce(full_house(50, capacity, 3 + number % 4, number), capacity), key=len)
+
+
+def packings(number: int, rules: PackingRules, clock: Clock, states: int) -> Outcome:
+    skyline = SkylineSearch(_full_memory(number), rules)
+    fits = skyline.run(BranchingRule(), states, clock)
+    return Outcome(skyline.nodes, fits is not None)
+
+
+def packings_in_turns(number: int, rules: PackingRules, clock: Clock, states: int) -> Outcome:
+    instance = max(reduce(cut_rectangle(100, seed=number), 4300), key=len)
+    part = clock.work(states // STOP_EVERY)
+    fits, _ = RisingSearch(instance, rules).run(part)
+    return Outcome(part.looks * STOP_EVERY, fits is not None)
+
+
+def cliques(number: int, rules: CliqueRules, clock: Clock, states: int) -> Outcome:
+    random, count = Random(number), 40 + number
+    pairs = [(a, b) for a in range(count) for b in range(a) if random.random() < 0.5]
+    conflicts: list[set[int]] = [set() for _ in range(count)]
+    for a, b in pairs:
+        conflicts[a].add(b)
+        conflicts[b].add(a)
+    weights = [random.randint(1, 90) for _ in range(count)]
+    part = clock.work(states)
+    heaviest_clique(weights, conflicts, part, rules)
+    return Outcome(part.looks, not part.cut)
+
+
+def ring_pairs(number: int, rules: FrontRules, clock: Clock, states: int) -> Outcome:
+    """The front of two rings of their own sizes: pairs that are evaluated."""
+    layers = random_layers(Random(number), most=40, largest=60)
+    evaluated = 0
+    delays = streaming_fronts._delays
+
+    def counted(layers: Any, cpu: Any, gpu: Any, start: Any) -> Any:
+        nonlocal evaluated
+        evaluated += cpu.shape[1]
+        return delays(layers, cpu, gpu, start)
+
+    with mock.patch.object(streaming_fronts, "_delays", counted):
+        front_three_stages(layers, rules=rules)
+    return Outcome(evaluated, True)
+
+
+def ring_sizes(number: int, rules: FrontRules, clock: Clock, states: int) -> Outcome:
+    """The front of two rings of one size without end: sizes that are evaluated."""
+    layers = random_layers(Random(number), most=40, largest=60)
+    with mock.patch.object(
+        streaming_fronts, "three_stages", wraps=streaming_fronts.three_stages
+    ) as evaluated:
+        front_three_stages(layers, twice=True, rules=rules)
+    return Outcome(evaluated.call_count, True)
+
+
+def own_rings(number: int, rules: SharingRules, clock: Clock, states: int) -> Outcome:
+    tasks = random_tasks(Random(number), 4, largest=60)
+    least = least_partitioned(replace(search_of(tasks, "edf", 3, clock), rules=rules))
+    return Outcome(least.tried, least.proven)
+
+
+def ways(number: int, rules: WayRules, clock: Clock, states: int) -> Outcome:
+    """The ways of a block that are placed."""
+    shapes = list(TABLE_2.values())
+    graph = bottleneck(shapes[number % len(shapes)])
+    blocks = pairwise(cuts(graph))
+    placed = [way for block in blocks for way in ways_of_block(graph, *block, rules=rules)]
+    return Outcome(len(placed), True)
+
+
 TRIALS = {
     "orders": Trial(ORDER_RULES, orders),
     "tails": Trial(ORDER_RULES, orders_with_tails),
@@ -200,8 +312,22 @@ TRIALS = {
     "joint": Trial(JOINT_RULES, joint),
     "covers": Trial(COVER_RULES, covers),
     "groups": Trial(GROUP_RULES, groups_grown),
+    "plans": Trial(ENUMERATION_RULES, plans),
+    "packings": Trial(PACKING_RULES, packings),
+    "turns": Trial(PACKING_RULES, packings_in_turns),
+    "cliques": Trial(CLIQUE_RULES, cliques),
+    "rings": Trial(FRONT_RULES, ring_pairs),
+    "sizes": Trial(FRONT_RULES, ring_sizes),
+    "own_rings": Trial(SHARING_RULES, own_rings),
+    "ways": Trial(WAY_RULES, ways),
 }
-APART = {"orders": ("tail", "tail_states")}  # rules that a search does not look at
+APART = {  # rules that a search does not look at
+    "orders": ("tail", "tail_states"),
+    "packings": ("tighter",),
+    "turns": tuple(rule for rule in names(PACKING_RULES) if rule != "tighter"),
+    "rings": ("monotone",),
+    "sizes": ("each_alone",),
+}
 
 # ---- the table -----------------------------------------------------------------------------------
 
