@@ -18,6 +18,8 @@ import pytest
 import planners as sp
 from app.model import panels
 from app.model.state import Work
+from planners.allocation import check_packing, pack
+from planners.allocation.generate import cut_rectangle
 from planners.core import registry as planner_registry
 from planners.core.machine import load_machine
 from planners.importers import registry as formats
@@ -75,6 +77,7 @@ def test_the_table_counts_what_the_page_shows() -> None:
     counts = {
         "a planner with two options": (1, lines_of(NEW["my_package.py"]), added("pyproject.toml")),
         "a rule between its options": (0, 0, lines_of("\n".join(line[1:] for line in rule))),
+        "a strategy of a portfolio": (0, 0, added("planners/allocation/portfolio.py")),
         "a file format": (
             1,
             lines_of(NEW["planners/importers/lines.py"]),
@@ -148,6 +151,17 @@ def test_a_rule_between_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.from_values({"first": True}).tries == 4
     with pytest.raises(sp.BadInput, match="no more are tried"):
         options.from_values({"first": True, "tries": 2})
+
+
+def test_a_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+    lifetimes = cut_rectangle(16, seed=51)
+    before = pack(lifetimes, 1 << 12)
+    portfolio = with_change("planners/allocation/portfolio.py", monkeypatch)
+    after = portfolio.pack(lifetimes, 1 << 12)
+    assert (before.status, after.status) == ("packed", "packed")
+    assert after.solver == "weight" != before.solver
+    check_packing(lifetimes, after.offsets, 1 << 12)
+    assert portfolio.pack(lifetimes, (1 << 12) - 1).status == "infeasible"
 
 
 def test_a_file_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
