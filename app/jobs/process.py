@@ -10,7 +10,7 @@ import planners as sp
 from app.display.wire import from_wire
 from app.jobs.protocol import HOMES, Answer, read_line
 from app.jobs.worker import main
-from planners.core.gc_pause import no_collection
+from planners.core.gc_pause import give_back, no_collection
 from planners.core.worker_process import WorkerProcess
 
 
@@ -32,9 +32,16 @@ class Worker(WorkerProcess):
         self.job: Any = None
         self.too_much, self.too_long = 0, 0.0
         self.homes: deque[str] = deque(maxlen=HOMES)
-        self.reader = self.listen(
-            lambda message: pool.received(self, *read_answer(message)), lambda: pool.lost(self)
-        )
+        self.pool = pool
+        self.reader = self.listen(self._receive, lambda: pool.lost(self))
+
+    def _receive(self, message: bytes) -> None:
+        """Hand an answer to the pool; what it took to read a plan, several times its size, is free
+        then, and would stay with this process."""
+        number, answer = read_answer(message)
+        self.pool.received(self, number, answer)
+        if answer.name == "plan":
+            give_back()
 
     @property
     def why(self) -> str:

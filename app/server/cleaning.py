@@ -8,15 +8,14 @@ apart as their visitors leave (`app.widgets.teardown`): little is left to be fou
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import time
-from contextlib import suppress
 
 import panel.io.document as panel_documents
 import param
 
 from app.jobs.pool import running_pool
+from planners.core.gc_pause import give_back
 
 CALM_S = 5.0
 """From the end of a session: its page has been taken apart by then."""
@@ -51,12 +50,6 @@ class Cleaning:
         gc.collect()
         give_back()
         self.ended, self.last_s = 0, time.monotonic()
-
-
-def give_back() -> None:
-    """Have the C library give memory that is free back to the system, where it is one that can."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 CLEANING = Cleaning()

@@ -100,8 +100,8 @@ def take_models_apart() -> None:
         theirs(manager)
         asyncio.get_running_loop().call_later(END_S, _empty, models)
 
-    Model._detach_document = detach_and_remember  # type: ignore[method-assign]
-    DocumentModelManager.destroy = destroy_whole  # type: ignore[method-assign]
+    Model._detach_document = detach_and_remember
+    DocumentModelManager.destroy = destroy_whole
 
 
 def _empty(models: Iterable[Model]) -> None:

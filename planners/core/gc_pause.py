@@ -8,9 +8,10 @@ less time.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 
 PAGE = 50_000
@@ -39,3 +40,12 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(PAGE, 400, 50)
+
+
+def give_back() -> None:
+    """Have the C library give memory that is free back to the system, where it is one that can.
+
+    It takes some milliseconds, in which other threads of Python go on.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +23,7 @@ from planners.backends.disk.run_state import Course
 from planners.backends.disk.weights import starts_of
 from planners.core.backends import StreamedRun
 from planners.core.errors import BadInput
+from planners.core.gc_pause import give_back
 from planners.core.plan import Plan
 from planners.executor.execute import frozen, torch_threads
 from planners.importers.torch.source_model import SourceModel
@@ -77,8 +76,7 @@ class Growth:
 def tidy() -> None:
     """Give back unused memory, so that what is resident is what is held."""
     gc.collect()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
+    give_back()
 
 
 # --------------------------------------------------------------------------------------------------
