@@ -295,12 +295,12 @@ class DisplayedPlan:
 
     def _live(self, step: int) -> tuple[sp.Residency, ...]:
         left, right = self.sides
-        stays = self.report.residencies
-        live = [stays[int(i)] for i in np.flatnonzero((left <= step) & (step < right))]
+        rows = np.flatnonzero((left <= step) & (step < right))
+        live = self.residency_columns.at(rows).residencies()
         passing = sum(stay.size_bytes for stay in live) > self.report.occupancy[step]
         if self.groups or self.pool or passing:
             moment = fullest(live, self.by_step[step])
-            live = [r for r in live if r.start_instruction <= moment < stop_of(r)]
+            live = tuple(r for r in live if r.start_instruction <= moment < stop_of(r))
         return tuple(sorted(live, key=lambda r: (-r.size_bytes, r.tensor)))
 
     def held(self, step: int, live: Iterable[sp.Residency]) -> int:

@@ -70,9 +70,10 @@ class ResidencyColumns:
 
     def at(self, rows: Numbers) -> ResidencyColumns:
         """Some of the residencies, in this order."""
-        counts = (self.first[1:] - self.first[:-1])[rows]
+        begin = self.first[rows]
+        counts = self.first[rows + 1] - begin
         first = np.append(0, np.cumsum(counts))
-        span = np.arange(first[-1]) - np.repeat(first[:-1] - self.first[:-1][rows], counts)
+        span = np.arange(first[-1]) - np.repeat(first[:-1] - begin, counts)
         some = {field.name: getattr(self, field.name) for field in fields(self)}
         by_stay = {name: column[rows] for name, column in some.items() if name not in _OTHERS}
         return replace(
