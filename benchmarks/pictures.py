@@ -85,10 +85,10 @@ class State:
 STATES = [
     State("first", ""),
     State("cosma", VIT + "&planner=cosma&budget=MR"),
-    State("fusion", "?v=1&model=mobilenet_v2&planner=fusion&budget=262144"),
-    State("overlap", "?v=1&model=mobilenet_v2&planner=overlap&budget=262144"),
-    State("streaming", "?v=1&model=mobilenet_v2&planner=streaming&budget=4194304"),
-    State("joined", "?v=1&model=mobilenet_v2&planner=joined&budget=262144"),
+    State("fusion", "?model=mobilenet_v2&planner=fusion&budget=256KiB"),
+    State("overlap", "?model=mobilenet_v2&planner=overlap&budget=256KiB"),
+    State("streaming", "?model=mobilenet_v2&planner=streaming&budget=4MiB"),
+    State("joined", "?model=mobilenet_v2&planner=joined&budget=256KiB"),
     *(
         State(model, f"?v=1&model={model}")
         for model in ("raft_large", "swin_b", "maskrcnn_resnet50_fpn", "densenet201", "vit_h_14")
@@ -104,7 +104,7 @@ STATES = [
 def more_memory(page: Page) -> None:
     """What more memory buys, once all planners have answered."""
     page.locator(".all-planners button").click()
-    page.locator(".planners .buys tr.tap").nth(3).wait_for(timeout=2 * PATIENCE_MS)
+    page.locator(".planners .buys tr.tap").nth(3).wait_for(timeout=4 * PATIENCE_MS)
     page.locator(".planners .sweep-stop").wait_for(state="hidden", timeout=4 * PATIENCE_MS)
 
 
