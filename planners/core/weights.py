@@ -62,7 +62,7 @@ def cannot(planner: str, asked: str, honoured: Iterable[str]) -> str:
         return ""
     instead = WORDS[instead_of(asked, has)]
     return (
-        f"weights are {instead}: {planner} cannot plan with weights {WORDS[asked]}, so its plans "
+        f"{planner} cannot plan with weights {WORDS[asked]}: its plans have them {instead}, and "
         "are not comparable"
     )
 

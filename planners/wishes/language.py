@@ -81,12 +81,19 @@ def _named(text: str, kind: Kind, names: tuple[str, ...], graph: Graph) -> Wish:
         raise BadInput(f"wish {text!r:.80} must name {things}, not {len(names)}: write {FORMS}")
     for name in names:
         if name not in names_there:
-            nearest = difflib.get_close_matches(name, names_there, 1)
+            nearest = _across(name, graph) or difflib.get_close_matches(name, names_there, 1)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
             raise BadInput(f"wish {text!r:.80}: {graph.name!r} has no {what} {name!r:.60}{hint}")
     if len(set(names)) < count:
         raise BadInput(f"wish {text!r:.80} names one operator twice: name two")
     return Wish(kind, names)
+
+
+def _across(name: str, graph: Graph) -> Sequence[str]:
+    """Of an operator's name what it writes, of a tensor's the operator that writes it."""
+    if name in graph.index:
+        return graph.operators[graph.index[name]].outputs
+    return (graph.operators[graph.producer[name]].name,) if name in graph.producer else ()
 
 
 def require_known(wishes: Iterable[Wish], kinds: Sequence[Kind], planner: str) -> None:

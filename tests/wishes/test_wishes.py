@@ -49,7 +49,8 @@ def test_equal_wishes_are_one() -> None:
         ("keep a b", "must name one tensor, not 2"),
         ("fuse A", "must name two operators, not 1"),
         ("A before A", "names one operator twice"),
-        ("a before B", "has no operator 'a'"),
+        ("a before B", "has no operator 'a'; did you mean 'A'?"),
+        ("keep A", "has no tensor 'A'; did you mean 'a'?"),
         ("fuse A E", "has no operator 'E'"),
     ],
 )
