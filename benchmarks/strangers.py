@@ -30,7 +30,9 @@ from exporters_parts.packages import FURTHER
 
 import planners as sp
 from planners.core.caveats import caveats
-from planners.study.long_tables import shorten
+from planners.core.files import write_text
+from planners.study.long_tables import LongTable, ReportPage, TextTable
+from planners.study.table_charts import TableForm
 
 RIGHT = {
     "pyopen_wakeword_hey_jarvis": "refused: an `IF` on the score of its first stage",
@@ -59,17 +61,10 @@ scikit-learn, paddle2onnx, Keras' exporter or ai-edge-quantizer. `python benchma
 --out docs/strangers.md` writes this page.
 
 *Tensors* are those compared with the runtime's, at `aten` and fused: type, elements, bytes. MR is
-in bytes. *Before* is what an earlier build read (`--before ROOT`), where it is not the same.
-
-"""
+in bytes. *Before* is what an earlier build read (`--before ROOT`), where it is not the same."""
 
 
-MARK = "<!-- table files: package; file | now; right | files; plain; rows=9; only=refused -->"
-
-
-def in_short(text: str, page: Path) -> str:
-    """The page, with all files beside it as CSV."""
-    return shorten(text, page.parent / "data", "data", page.stem)
+FORM = TableForm.parse("files: package; file | now; right | files; plain; rows=9; only=refused")
 
 
 def told_files(folder: Path) -> Iterator[Path]:
@@ -128,7 +123,8 @@ def main() -> int:
         kept = next(p for p in told.parent.glob(f"{told.stem}.*") if p.suffix != ".json")
         files.append((str(kept), json.loads(told.read_text()).get("input_shape")))
     earlier = before(asked.before, files) if asked.before else [None] * len(files)
-    lines, fine = [], True
+    lines: list[list[str]] = []
+    fine = True
     for told, (path, shape), was in zip(tolds, files, earlier, strict=True):
         cells, now, good = row(told, Path(path), shape)
         package = max((p for p in versions if told.stem.startswith(p)), key=len)
@@ -140,17 +136,17 @@ def main() -> int:
         right = RIGHT.get(told.stem, "what the runtime has")
         shown = str(seen).removeprefix("BadInput: ").split("; ")[0].strip(" :")[:160]
         cells = [versions[package], f"`{name}`", *cells, shown, right]
-        lines.append("| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |")
+        lines.append([cell.replace("|", "/") for cell in cells])
         fine &= good
-        print(lines[-1], flush=True)
+        print(*lines[-1], sep=" | ", flush=True)
     if asked.out:
         titles = "package file operators MACs MR tensors now before right".split()
-        table = ["| " + " | ".join(titles) + " |", "|---|---|--:|--:|--:|--:|---|---|---|", *lines]
-        equal = sum("| equal" in line for line in lines)
-        refused = sum("| refused" in line for line in lines)
+        equal = sum(line[6].startswith("equal") for line in lines)
+        refused = sum(line[8].startswith("refused") for line in lines)
         text = f"Of {len(lines)} files {equal} are read as the runtime has them. "
-        text += f"{refused} are refused with reason:\n\n{MARK}\n"
-        asked.out.write_text(in_short(HEAD + text + "\n".join(table) + "\n", asked.out))
+        text += f"{refused} are refused with reason:"
+        page = ReportPage([HEAD, text, LongTable(FORM, TextTable(titles, lines, 2))])
+        write_text(asked.out, page.with_files(asked.out.parent / "data", "data", asked.out.stem))
     return not fine
 
 

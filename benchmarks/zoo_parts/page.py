@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from planners.papers.report import table
-from planners.study.long_tables import shorten
+from planners.core.files import write_text
+from planners.study.long_tables import LongTable, ReportPage, TextTable, to_csv
+from planners.study.table_charts import TableForm
 from zoo_parts.case import Family
 from zoo_parts.examine import PLANNERS
 from zoo_parts.explained import EXPLAINED
@@ -35,13 +36,12 @@ _HEAD = """# The zoo
 Are networks from outside read right, does every planner plan them, and do the plans compute what
 the networks do? `python benchmarks/zoo.py` reads them, compares what is read with independent
 sources, plans them with four planners, checks every plan, runs those of small modules, and writes
-this page. `--only FAMILY` does a part, `--packages` prints how to install what it needs.
-"""
-_MARK = (
-    f"<!-- table networks: family; network | {'; '.join(PLANNERS)} "
-    "| what became of the plans; tiles; rows=0 -->"
+this page. `--only FAMILY` does a part, `--packages` prints how to install what it needs; the
+[versions](data/zoo_versions.csv) are those that were read."""
+NETWORKS = TableForm.parse(
+    f"networks: family; network | {'; '.join(PLANNERS)} | what became of the plans; tiles"
 )
-_COLUMNS = f"""## Networks
+_COLUMNS = """## Networks
 
 * **facts**: MACs against `torch.utils.flop_counter` or the shapes that onnxruntime gives;
   parameters against those that a run of the module reads, or the file's weights; shapes and types
@@ -50,10 +50,7 @@ _COLUMNS = f"""## Networks
 * **planners**: plans at two budgets, MR and MP (twice MR where MP is no more). *Valid*: `check`
   replayed them. *Needs more, then valid*: the budget was too small, and what the planner then
   said to need was enough. *No time*: no plan within the processor seconds that a plan has here.
-* **executed**: plans of small modules, run in an arena of their bytes.
-
-{_MARK}
-"""
+* **executed**: plans of small modules, run in an arena of their bytes."""
 
 
 def versions(families: Iterable[Family]) -> dict[str, str]:
@@ -94,16 +91,10 @@ def page(families: Sequence[Family], results: Results, packages: Mapping[str, st
         if (row := results.row(family.name, name)) is not None and row.get("read") != "not made"
     ]
     wrong = [f"{family}/{name}: {what}" for family, name, row in rows for what in faults(row)]
-    listed = ", ".join(f"{name} {number}" for name, number in packages.items())
-    text = [
-        _HEAD,
-        _totals(rows),
-        _wrong(wrong),
-        _refused(rows),
-        f"{_COLUMNS}{_table(rows)}",
-        f"## Versions\n\n{listed}.\n",
-    ]
-    PAGE.write_text(shorten("\n".join(text), DATA, DATA.name, PAGE.stem), encoding="utf-8")
+    parts = [_HEAD, _totals(rows), _wrong(wrong), _refused(rows), _COLUMNS]
+    page = ReportPage([*(part for part in parts if part), LongTable(NETWORKS, _table(rows))])
+    write_text(PAGE, page.with_files(DATA, DATA.name, PAGE.stem))
+    write_text(DATA / "zoo_versions.csv", to_csv([("package", "version"), *packages.items()]))
     return wrong
 
 
@@ -162,7 +153,7 @@ def _totals(rows: Sequence[tuple[str, str, Row]]) -> str:
             f"{_verdicts(ran)}, {ran['equal']} of them equal."
         )
     lines += ["", "Each difference is explained in the table, or named as wrong."]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _verdicts(ran: Counter[str]) -> int:
@@ -183,8 +174,8 @@ def _kind(verdict: str) -> str:
 
 def _wrong(wrong: Sequence[str]) -> str:
     if not wrong:
-        return "No difference is without an explanation, and no plan is invalid.\n"
-    return "## Wrong\n\n" + "\n".join(f"* {_clean(line)}" for line in wrong) + "\n"
+        return "No difference is without an explanation, and no plan is invalid."
+    return "\n".join(["## Wrong", "", *(f"* {_clean(line)}" for line in wrong)])
 
 
 def _refused(rows: Sequence[tuple[str, str, Row]]) -> str:
@@ -193,12 +184,12 @@ def _refused(rows: Sequence[tuple[str, str, Row]]) -> str:
         for family, name, row in rows
         if row.get("read") == "refused"
     ]
-    return "\n".join(["## Refused", "", *lines]) + "\n" if lines else ""
+    return "\n".join(["## Refused", "", *lines]) if lines else ""
 
 
-def _table(rows: Sequence[tuple[str, str, Row]]) -> str:
+def _table(rows: Sequence[tuple[str, str, Row]]) -> TextTable:
     head = ["family", "network", "operators", "MACs", "facts", *PLANNERS, "executed"]
-    return table(head, [_cells(*row) for row in rows], 2) + "\n"
+    return TextTable(head, [_cells(*row) for row in rows], 2)
 
 
 def _cells(family: str, name: str, row: Row) -> list[str]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planners.core.errors import BadInput
 from planners.core.files import write_text
+
+if TYPE_CHECKING:
+    from planners.study.long_tables import ReportPage
 
 
 def require_distinct(reads: Iterable[str | Path | None], writes: Mapping[str, Path | None]) -> None:
@@ -24,18 +28,17 @@ def require_distinct(reads: Iterable[str | Path | None], writes: Mapping[str, Pa
             raise BadInput(f"{option} {path}: {why} by this command; name another file")
 
 
-def write_page(page: Path | None, data: Path | None, name: str, text: str) -> None:
+def write_page(out: Path | None, data: Path | None, name: str, page: ReportPage) -> None:
     """Write a page: its long tables as files in a folder where one is named, else whole.
 
     Raises `BadInput` for a folder without a page.
     """
-    from planners.study.long_tables import shorten, whole
-
-    if page is None:
+    if out is None:
         if data is not None:
             raise BadInput("--data is for the page that --out writes")
         return
+    text = str(page)
     if data is not None:
         data.mkdir(parents=True, exist_ok=True)
-        text = shorten(text, data, Path(os.path.relpath(data, page.parent)).as_posix(), name)
-    write_text(page, whole(text))
+        text = page.with_files(data, Path(os.path.relpath(data, out.parent)).as_posix(), name)
+    write_text(out, text)

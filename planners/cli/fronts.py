@@ -16,6 +16,8 @@ from planners.core.errors import BadInput
 from planners.core.machine import presets
 from planners.core.units import format_quantity
 from planners.study.fronts import METRICS, UNITS
+from planners.study.long_tables import LongTable, ReportPage, TextTable
+from planners.study.table_charts import TableForm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,21 +44,20 @@ def winners(
     require_distinct([table], {"--out": out})
     from planners.study.fronts import fronts, hypervolumes, of_weights, wins
     from planners.study.fronts import winners as find
-    from planners.study.long_tables import whole
 
     rows = read_table(table)
     rows = rows if weights is None else of_weights(rows, weights)
     best, shares = find(rows, by), hypervolumes(rows, against, by)
     counts, kept = wins(rows, by), fronts(rows, against, by)
-    text = report(rows, best, counts, shares, (against, by))
-    write_page(out, data, out.stem if out else "", text)
+    page = report(rows, best, counts, shares, (against, by))
+    write_page(out, data, out.stem if out else "", page)
     facts: dict[str, Any] = {
         "wins": json.loads(counts.to_json(orient="index")),
         "hypervolume": json.loads(shares.to_json(orient="records")),
         "front": len(kept),
         "winners": json.loads(best.to_json(orient="records")),
     }
-    CommandAnswer(as_json).give(facts, whole(text))
+    CommandAnswer(as_json).give(facts, str(page))
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -80,42 +81,32 @@ def report(
     counts: pd.DataFrame,
     shares: pd.DataFrame,
     metrics: tuple[str, str],
-) -> str:
-    """The tables as Markdown."""
+) -> ReportPage:
+    """The tables, and what they are."""
     against, by = metrics
     counted = rows["status"].value_counts()
     statuses = ", ".join(f"{n} {status}" for status, n in counted.items())
     by_planner = rows.groupby(["planner", "status"], sort=False).size().unstack(fill_value=0)
     best = matrix(winners, by)
     labels = [name for name in best.columns if name in ("model", "machine")]
-    budgets = "; ".join(name for name in best.columns if name not in labels)
-    return "\n".join(
+    budgets = [name for name in best.columns if name not in labels]
+    form = TableForm("winners", labels, budgets, ["winner", "tiles"])
+    return ReportPage(
         [
             f"{len(rows)} plans requested, {rows['model'].nunique()} models: {statuses}.",
-            "",
-            markdown(by_planner.reset_index()),
-            "",
+            str(text_table(by_planner.reset_index())),
             f"## Least {by}, by budget",
-            "",
-            markdown(counts.reset_index()),
-            "",
+            str(text_table(counts.reset_index())),
             f"## Share of the front, {by} against {against}",
-            "",
-            "The hypervolume of a planner's plans, of that of all plans together, on logarithmic",
-            f"axes from the best to the worst value that a planner has; {by} in {UNITS[by]},",
+            "The hypervolume of a planner's plans, of that of all plans together, on logarithmic\n"
+            f"axes from the best to the worst value that a planner has; {by} in {UNITS[by]},\n"
             f"{against} in {UNITS[against]}. A model that a planner has no plan for counts as 0.",
-            "",
-            markdown(shares.round({"share": 3})),
-            "",
+            str(text_table(shares.round({"share": 3}))),
             f"## Winners, by {by}",
-            "",
-            "With what the winner has and, in brackets, how much more the second has (≈: the two",
-            "are closer than the machine's model is to what it was compared with, so that neither",
+            "With what the winner has and, in brackets, how much more the second has (≈: the two\n"
+            "are closer than the machine's model is to what it was compared with, so that neither\n"
             "counts as better).",
-            "",
-            f"<!-- table winners: {'; '.join(labels)} | {budgets} | winner; tiles; rows=3 -->",
-            markdown(best),
-            "",
+            LongTable(form, text_table(best)),
         ]
     )
 
@@ -153,11 +144,10 @@ def matrix(winners: pd.DataFrame, by: str) -> pd.DataFrame:
     return wide[list(dict.fromkeys(winners["budget"]))].reset_index()
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """A table in Markdown; numbers with four digits, nothing where there is none."""
-    lines = [list(map(str, table.columns)), ["---"] * len(table.columns)]
-    lines += [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def text_table(table: pd.DataFrame) -> TextTable:
+    """A table as texts; numbers with four digits, nothing where there is none."""
+    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    return TextTable(list(map(str, table.columns)), rows, len(table.columns))
 
 
 def _cell(value: Any) -> str:

@@ -20,7 +20,7 @@ from planners.core.errors import BadInput
 from planners.core.files import write_text
 from planners.papers.memo import Memo
 from planners.papers.report import one_report, to_html
-from planners.study.long_tables import whole
+from planners.study.long_tables import ReportPage
 
 
 @app.command()
@@ -85,9 +85,9 @@ def reproduce(
             study = _cosma(names, (labels, granularity, time_limit, sweep_size, execute))
         else:
             study = _study(paper, names, quick, time_limit)
-        facts, text = _compared(paper, study, resume, tell)
-    write_page(out, data, paper.replace("-", "_"), text)
-    CommandAnswer(as_json).give(facts, whole(text))
+        facts, page = _compared(paper, study, resume, tell)
+    write_page(out, data, paper.replace("-", "_"), page)
+    CommandAnswer(as_json).give(facts, str(page))
 
 
 STUDIES = {
@@ -115,8 +115,8 @@ def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: 
                 study = _cosma(names, (*options, not quick))
             else:
                 study = _study(paper, (), quick, 60.0)
-            facts[paper], text = _compared(paper, study, kept, tell)
-            texts[paper] = whole(text)
+            facts[paper], report = _compared(paper, study, kept, tell)
+            texts[paper] = str(report)
     text = one_report(texts, quick)
     if out is not None and page is not None:
         write_text(out, text)
@@ -145,7 +145,7 @@ def _study(paper: str, names: tuple[str, ...], quick: bool, time_limit_s: float)
 
 def _compared(
     paper: str, study: Any, resume: Path | None, tell: Callable[[str], None]
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, Any], ReportPage]:
     """The comparison with a paper: its facts and its report."""
     tables = _module(paper, "study").reproduce(study, Memo(resume, tell))
     report = _module(paper, "report")

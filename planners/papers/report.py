@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from statistics import mean
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
+
+from planners.study.long_tables import LongTable, ReportPage, TextTable
+from planners.study.table_charts import TableForm
 
 Row = dict[str, Any]
-Item = TypeVar("Item")
 NOTHING = "–"  # where there is no value
+Block = str | TextTable | None
+"""What is computed of a report: text, a table, or nothing."""
 
 
 # ---- numbers -------------------------------------------------------------------------------------
@@ -50,13 +54,6 @@ def ends_and_mean(values: Collection[float], text: str) -> str:
 def share_saved(ours: float | None, other: float | None) -> float | None:
     """The share of the other's bytes that ours saves; None where either is not there."""
     return None if ours is None or not other else 1 - ours / other
-
-
-def some_of(points: Sequence[Item], most: int) -> list[Item]:
-    """At most so many of them, evenly, the first and the last among them."""
-    if len(points) <= most:
-        return list(points)
-    return [points[round(i * (len(points) - 1) / (most - 1))] for i in range(most)]
 
 
 # ---- claims and tables ---------------------------------------------------------------------------
@@ -153,7 +150,7 @@ class ReportTable:
     """Columns over the rows of a study that have the name `rows`: that of the table by default.
 
     `texts`: so many columns come first that hold text; numbers are to the right. `each`: the lines
-    that a row makes, where that is not one. `tight`: the line under the head has no blanks.
+    that a row makes, where that is not one.
     """
 
     def __init__(
@@ -163,17 +160,16 @@ class ReportTable:
         rows: str = "",
         texts: int = 1,
         each: Callable[[Any], Iterable[Any]] | None = None,
-        tight: bool = False,
     ) -> None:
         self.name, self.columns, self.rows = name, columns, rows or name
-        self.texts, self.each, self.tight = texts, each, tight
+        self.texts, self.each = texts, each
 
-    def markdown(self, rows: Iterable[Any], *, bare: bool = True) -> str:
-        """In Markdown. Without any line: its head alone, or, if not `bare`, nothing."""
+    def table(self, rows: Iterable[Any], *, bare: bool = True) -> TextTable | None:
+        """Its texts for these rows. Without any line: its head alone, or, if not `bare`, None."""
         lines = [line for row in rows for line in (self.each(row) if self.each else [row])]
         head = [column.head for column in self.columns]
         cells = [[column.cell(line) for column in self.columns] for line in lines]
-        return table(head, cells, self.texts, tight=self.tight) if cells or bare else ""
+        return TextTable(head, cells, self.texts) if cells or bare else None
 
 
 NETWORK = Column("network", "network")
@@ -181,56 +177,45 @@ NETWORK = Column("network", "network")
 
 def blocks_of(
     tables: Iterable[ReportTable], study: object, *, bare: bool = False
-) -> dict[str, str]:
+) -> dict[str, Block]:
     """Tables by name, of a study's rows; `bare`: with their heads where there are none."""
-    return {each.name: each.markdown(getattr(study, each.rows), bare=bare) for each in tables}
-
-
-def table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1, *, tight: bool = False
-) -> str:
-    """A Markdown table, so many columns of texts first, then numbers to the right.
-
-    `tight`: the line under the head has no blanks.
-    """
-    ruler = ["---"] * texts + ["--:"] * (len(head) - texts)
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, ruler, *rows)]
-    lines = ["| " + " | ".join(row) + " |" for row in cells]
-    if tight:
-        lines[1] = lines[1].replace(" ", "")
-    return "\n".join(lines)
+    return {each.name: each.table(getattr(study, each.rows), bare=bare) for each in tables}
 
 
 # ---- one report ----------------------------------------------------------------------------------
 
 BLOCK = re.compile(r"\{\{(\w+)\}\}")
-ALONE = re.compile(r"(?:<!--[^\n]*-->\n)?\{\{(\w+)\}\}")
+ALONE = re.compile(r"(?:<!-- table ([^\n]*) -->\n)?\{\{(\w+)\}\}")
 
 
-def report_of(paper: str, blocks: Mapping[str, str]) -> str:
+def report_of(paper: str, blocks: Mapping[str, Block]) -> ReportPage:
     """The report of a paper: its text (`report.md` in its folder) with blocks for their names.
 
     A block that is a paragraph of its own and empty is left out, and with it the text between it
     and the block before; a section without any of its blocks is left out whole. Above a long table
-    the text may have the mark by which `long_tables` makes a file and a picture of it. Raises
-    `KeyError` for a name without a block.
+    the text may say how it is drawn: `<!-- table NAME: LABELS | COLUMNS | WORDS -->`, as
+    `TableForm` has it. Raises `KeyError` for a name without a block.
     """
     text = (files("planners.papers") / paper / "report.md").read_text("utf-8")
     sections = re.split(r"\n\n(?=#)", text.strip())
-    return "\n\n".join(part for section in sections for part in _filled(section, blocks)) + "\n"
+    return ReportPage([part for section in sections for part in _filled(section, blocks)])
 
 
-def _filled(section: str, blocks: Mapping[str, str]) -> Iterator[str]:
+def _filled(section: str, blocks: Mapping[str, Block]) -> Iterator[str | LongTable]:
     """The paragraphs of a section that are shown."""
-    shown: list[str] = []
-    between: list[str] = []
+    shown: list[str | LongTable] = []
+    between: list[str | LongTable] = []
     some, first = False, True
     for paragraph in section.split("\n\n"):
         alone = ALONE.fullmatch(paragraph)
-        between.append(BLOCK.sub(lambda name: blocks[name[1]], paragraph))
+        block = blocks[alone[2]] if alone else None
+        if alone and alone[1] and isinstance(block, TextTable):
+            between.append(LongTable(TableForm.parse(alone[1]), block))
+        else:
+            between.append(BLOCK.sub(lambda name: str(blocks[name[1]]), paragraph))
         if not alone:
             continue
-        if blocks[alone[1]]:
+        if block:
             shown += between
             some = True
         elif first:

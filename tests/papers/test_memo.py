@@ -19,10 +19,9 @@ from planners.papers.report import (
     in_units,
     report_of,
     share_saved,
-    some_of,
-    table,
     yes,
 )
+from planners.study.long_tables import TextTable, some_of
 
 
 def test_what_was_made_is_not_made_again(tmp_path: Path) -> None:
@@ -49,9 +48,9 @@ def test_a_file_of_something_else_is_no_results(tmp_path: Path) -> None:
 
 
 def test_tables_keep_their_columns() -> None:
-    rows = table(["a", "b"], [["x|y", "1"]])
-    assert rows == "| a | b |\n| --- | --: |\n| x\\|y | 1 |"
-    assert table(["a", "b"], [], tight=True) == "| a | b |\n|---|--:|"
+    rows = str(TextTable(["a", "b"], [["x|y", "1"]]))
+    assert rows == "| a | b |\n|---|--:|\n| x\\|y | 1 |"
+    assert str(TextTable(["a", "b"], [])) == "| a | b |\n|---|--:|"
 
 
 def test_numbers_and_parts() -> None:
@@ -72,13 +71,13 @@ def test_columns_say_where_values_are_and_how_they_are_written() -> None:
         each=lambda row: [row, row | {"name": "again"}],
     )
     rows = [{"name": "a", "bytes": {"all": 2560}, "n": 600}, {"name": "b", "bytes": {}, "n": 1}]
-    assert columns.markdown(rows).splitlines()[2:4] == [
+    assert str(columns.table(rows)).splitlines()[2:4] == [
         "| a | 2.5 | 1,200 |",
         "| again | 2.5 | 1,200 |",
     ]
-    assert columns.markdown(rows).splitlines()[4] == "| b | – | 2 |"
-    assert columns.markdown([]).startswith("| name | KiB |")
-    assert columns.markdown([], bare=False) == ""
+    assert str(columns.table(rows)).splitlines()[4] == "| b | – | 2 |"
+    assert str(columns.table([])).startswith("| name | KiB |")
+    assert columns.table([], bare=False) is None
     with pytest.raises(KeyError, match="nothing"):
         Column("none", ("bytes", "nothing")).cell(rows[0])
 
@@ -91,10 +90,10 @@ def test_a_section_without_any_of_its_blocks_is_left_out(
     (tmp_path / "some" / "report.md").write_text(text)
     monkeypatch.setattr(report, "files", lambda package: tmp_path)
     blocks = {"n": "3", "x": "X", "y": "Y"}
-    assert "## A\n\na\n\nX\n\nb\n\nY\n\nend\n\n## B" in report_of("some", blocks)
-    assert "## A\n\na\n\nX\n\nend\n\n## B" in report_of("some", blocks | {"y": ""})
-    assert "## A\n\na\n\nb\n\nY\n\nend" in report_of("some", blocks | {"x": ""})
-    assert report_of("some", blocks | {"x": "", "y": ""}) == "# T of 3\n\n## B\n\nc\n"
+    assert "## A\n\na\n\nX\n\nb\n\nY\n\nend\n\n## B" in str(report_of("some", blocks))
+    assert "## A\n\na\n\nX\n\nend\n\n## B" in str(report_of("some", blocks | {"y": ""}))
+    assert "## A\n\na\n\nb\n\nY\n\nend" in str(report_of("some", blocks | {"x": ""}))
+    assert str(report_of("some", blocks | {"x": "", "y": ""})) == "# T of 3\n\n## B\n\nc\n"
 
 
 def test_a_stated_number_has_its_tolerance() -> None:

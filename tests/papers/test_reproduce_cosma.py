@@ -73,7 +73,7 @@ def test_a_report_admits_what_is_open() -> None:
         made_up("s3d", "MR", 40, 100, **{"joint gap": 0.25}),
         made_up("s3d", "MP", 10, 100, **{"budget proven": False}),
     ]
-    text = report(CosmaTables(rows, []), CosmaStudy(models=("s3d",)))
+    text = str(report(CosmaTables(rows, []), CosmaStudy(models=("s3d",))))
     claims = text[: text.index("## Traffic that")]
     assert "1 of 2 joint plans" in claims
     assert "Not proven: s3d at MR (gap 25.0%)." in claims
@@ -96,7 +96,7 @@ def test_the_same_problem_under_several_labels_is_one_row_and_one_plan(
     assert len(tables.rows) == 3
     assert len(tables.sweep) == 1
     assert len(heard) == len(list(reproduce_cosma.schemes("darts")))
-    assert "| darts | MR = MH = MP | 8 | 0 |" in report(tables, study)
+    assert "| darts | MR = MH = MP | 8 | 0 |" in str(report(tables, study))
 
 
 def test_a_run_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_human_networks_count_parameters_too_and_are_not_swept(
 def test_a_report_without_divide_and_conquer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reproduce_cosma, "SCHEDULES", ("default", "mpmf", "joint"))
     study = study_of(monkeypatch, "darts", sweep=0)
-    text = report(reproduce(study, Memo()), study)
+    text = str(report(reproduce(study, Memo()), study))
     assert "| fixed, default | paper | fixed, MPMF | paper | joint |" in text
     assert "## Searched networks at even budgets" not in text
 
@@ -153,7 +153,7 @@ def test_executed_plans_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     study = CosmaStudy(models=("transformer",), labels=("MR",), execute=True)
     tables = reproduce(study, Memo())
     assert all(row["max error"] == 0 < row["default belady"] for row in tables.rows)
-    assert "the largest difference from PyTorch's own outputs is 0" in report(tables, study)
+    assert "the largest difference from PyTorch's own outputs is 0" in str(report(tables, study))
     assert facts(tables)["rows"] is tables.rows
 
 

@@ -246,7 +246,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> StreamingTables:
 
 
 def test_the_report_says_what_the_rows_do(small: StreamingTables) -> None:
-    text = report(small, StreamingStudy.small())
+    text = str(report(small, StreamingStudy.small()))
     assert "`spillway reproduce demand-layering --quick` computes all of this anew" in text
     assert "Table I: 1 of 1 rows to the last digit." in text
     assert "| yolov3 | 236.5 | 236.5 | 107 | 107 | 18.0 | 18.0 |" in text
@@ -257,7 +257,7 @@ def test_the_report_says_what_the_rows_do(small: StreamingTables) -> None:
 
 
 def test_a_report_of_nothing_is_short() -> None:
-    text = report(StreamingTables(), StreamingStudy())
+    text = str(report(StreamingTables(), StreamingStudy()))
     assert "## How to read it" in text
     assert "## Table I" not in text
 

@@ -260,7 +260,7 @@ def test_energy_and_sweeps_follow_the_traffic(tables: OptimusTables) -> None:
 
 
 def test_a_report_has_all_tables_and_claims(tables: OptimusTables) -> None:
-    text = report(tables, OptimusStudy.small())
+    text = str(report(tables, OptimusStudy.small()))
     for name in ("Table 4", "Table 5", "Figures 14 and 15", *(f"Figure {n}" for n in (13, 16, 19))):
         assert f"## {name}" in text
     assert "spillway reproduce optimus --quick" in text

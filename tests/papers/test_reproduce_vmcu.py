@@ -185,7 +185,7 @@ def test_our_plans_beside_others(small: VmcuTables) -> None:
 
 
 def test_the_report_says_what_the_rows_do(small: VmcuTables) -> None:
-    text = report(small, VmcuStudy.small())
+    text = str(report(small, VmcuStudy.small()))
     module = small.modules[0]
     assert "`spillway reproduce vmcu --quick` computes all of this anew" in text
     assert f"| {module['ours']['line']['bytes']:,} |" in text
@@ -216,7 +216,7 @@ def test_growth_is_the_last_that_fits() -> None:
 
 
 def test_a_report_of_nothing_is_short() -> None:
-    text = report(VmcuTables(), VmcuStudy())
+    text = str(report(VmcuTables(), VmcuStudy()))
     assert "## Whole networks" not in text
     assert "## How to read it" in text
 

@@ -11,6 +11,7 @@ from typing import Any
 from planners.papers.cosma import paper
 from planners.papers.cosma.study import BASELINES, PAPERS, REPLACEMENTS, CosmaStudy, CosmaTables
 from planners.papers.report import Column, ReportTable, Row, report_of
+from planners.study.long_tables import ReportPage, TextTable
 
 # More open proofs than these are counted, not named: the tables have them all.
 MOST_NAMED = 6
@@ -133,7 +134,7 @@ def _seconds_there(schedule: str) -> Column:
     return Column("paper", stated)
 
 
-def _traffic(rows: Sequence[Row]) -> str:
+def _traffic(rows: Sequence[Row]) -> TextTable | None:
     """Bytes of each scheme; consecutive rows that are the same problem are one."""
     has_dnc = any("dnc optimal" in row for row in rows)
     dnc = [Column("DnC", "dnc optimal", "{:,}")] * has_dnc
@@ -148,18 +149,17 @@ def _traffic(rows: Sequence[Row]) -> str:
         Column("fixed", _pair(_moved)),
         *(Column(NAMES[replacement], _scheme(replacement)) for replacement in REPLACEMENTS),
         texts=2,
-        tight=True,
     )
     same = (list(alike) for _, alike in groupby(rows, key=_problem))
     merged = (alike[0] | {"labels": " = ".join(r["budget"] for r in alike)} for alike in same)
-    return columns.markdown(merged, bare=False)
+    return columns.table(merged, bare=False)
 
 
 def _problem(row: Row) -> tuple[str, bool, int]:
     return row["model"], row["parameters"], row["bytes"]
 
 
-def _table_2(rows: Sequence[Row]) -> str:
+def _table_2(rows: Sequence[Row]) -> TextTable | None:
     """Seconds beside the paper's, for the networks of its Table II."""
     rows = [row for row in rows if row["model"] in paper.TABLE_II]
     kinds = [k for k in ("default", "mpmf", "dnc") if any(f"{k} s" in row for row in rows)]
@@ -170,11 +170,10 @@ def _table_2(rows: Sequence[Row]) -> str:
         *(column for kind in kinds for column in (_seconds_here(kind), _seconds_there(kind))),
         Column("joint", "joint s", "{:.2f}"),
         texts=2,
-        tight=True,
-    ).markdown(rows, bare=False)
+    ).table(rows, bare=False)
 
 
-def _savings(by_title: dict[str, list[Row]]) -> str:
+def _savings(by_title: dict[str, list[Row]]) -> TextTable | None:
     """Means against every scheme, over all budgets and at MR alone."""
     over: list[tuple[str, list[Row]]] = []
     for title, rows in by_title.items():
@@ -188,8 +187,7 @@ def _savings(by_title: dict[str, list[Row]]) -> str:
         "savings",
         Column("against", _against),
         *(column(title, rows) for title, rows in over),
-        tight=True,
-    ).markdown([*BASELINES, ("", "")] if over else [], bare=False)
+    ).table([*BASELINES, ("", "")] if over else [], bare=False)
 
 
 def _against(scheme: tuple[str, str]) -> str:
@@ -208,14 +206,16 @@ def _share(rows: Sequence[Row], schedule: str, replacement: str) -> str:
     return "none moves" if saved.share is None else f"{saved.share:.0%} ({saved.count})"
 
 
-def _sweep(rows: Sequence[Row]) -> str:
-    lines = [
-        f"| {row['model']} | {row['bytes']:,} | {row['joint optimal']:,} "
-        f"| {row['joint bound']:,} | {_open(row)} | {row['joint s']:.2f} |"
-        for row in rows
-    ]
-    head = ["| network | bytes | joint | proven bound | | s |", "|---|--:|--:|--:|---|--:|"]
-    return "\n".join([*head, *lines]) if lines else ""
+def _sweep(rows: Sequence[Row]) -> TextTable | None:
+    return ReportTable(
+        "sweep",
+        Column("network", "model"),
+        Column("bytes", "bytes", "{:,}"),
+        Column("joint", "joint optimal", "{:,}"),
+        Column("proven bound", "joint bound", "{:,}"),
+        Column("", _open),
+        Column("s", "joint s", "{:.2f}"),
+    ).table(rows, bare=False)
 
 
 def _open(row: Row) -> str:
@@ -225,7 +225,7 @@ def _open(row: Row) -> str:
 # ---- the report ----------------------------------------------------------------------------------
 
 
-def report(tables: CosmaTables, study: CosmaStudy) -> str:
+def report(tables: CosmaTables, study: CosmaStudy) -> ReportPage:
     """The whole report of a study."""
     by_title = groups(tables.rows)
     blocks = {

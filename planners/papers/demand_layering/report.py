@@ -26,10 +26,10 @@ from planners.papers.report import (
     how,
     in_units,
     report_of,
-    some_of,
     yes,
 )
 from planners.streaming.model.times import KERNEL_S
+from planners.study.long_tables import ReportPage, some_of
 
 MOST_POINTS = 12
 ENERGY = {
@@ -296,13 +296,13 @@ TABLES = (
 # ---- the report ----------------------------------------------------------------------------------
 
 
-def report(tables: StreamingTables, study: StreamingStudy) -> str:
+def report(tables: StreamingTables, study: StreamingStudy) -> ReportPage:
     """The whole report of a study."""
     statements = claims(tables)
     blocks = {
         "how": how("demand-layering", study.quick) + " This is a cut of it." * study.quick,
         "summary": _listed(summary(statements, tables)),
-        "claims": CLAIMS.markdown(statements, bare=False),
+        "claims": CLAIMS.table(statements, bare=False),
         "accuracy": _listed(accuracy(tables.pipelines)),
         "launch": f"{1000 * KERNEL_S:.3f}",
     }

@@ -24,6 +24,7 @@ from planners.papers.report import (
     report_of,
     share_saved,
 )
+from planners.study.long_tables import ReportPage, TextTable
 
 megabytes = in_units(1e6, 2, "does not fit")
 milliseconds = in_units(1e-3, 2)
@@ -74,17 +75,17 @@ def _saved(against: str, head: str = "") -> Column:
 # ---- tables whose columns follow from their rows -------------------------------------------------
 
 
-def _traffic(rows: Sequence[Row]) -> str:
+def _traffic(rows: Sequence[Row]) -> TextTable | None:
     """Figures 14 and 15: megabytes, one column a fuser."""
     about = {"network", "status", "gap", "groups", "cap", "need", "both gap"}
     names = [name for name in rows[0] if name not in about] if rows else []
     jointly = [Column("both are", _joint)] * ("both" in names)
     return ReportTable(
         "traffic", NETWORK, *map(_moved, names), Column("Optimus is", _proof), *jointly
-    ).markdown(rows)
+    ).table(rows)
 
 
-def _energy(rows: Sequence[Row]) -> str:
+def _energy(rows: Sequence[Row]) -> TextTable | None:
     """Figure 13: where energy goes, and how many times Optimus's it is; of rows that fit."""
     more, slower = (
         {name: ratios(rows, name, what) for name in dict.fromkeys(row["fuser"] for row in rows)}
@@ -99,10 +100,10 @@ def _energy(rows: Sequence[Row]) -> str:
         Column("latency ratio", lambda row: slower[row["fuser"]][row["network"]], "{:.2f}"),
         Column("DRAM-bound", lambda row: 1 - row["computing"] / row["seconds"], percent),
         texts=2,
-    ).markdown(row for row in rows if row["traffic"] is not None)
+    ).table(row for row in rows if row["traffic"] is not None)
 
 
-def _dataflows(rows: Sequence[Row]) -> str:
+def _dataflows(rows: Sequence[Row]) -> TextTable | None:
     """Figure 17: energy without the MACs, and DRAM, by dataflow and register file."""
     sizes = list(dict.fromkeys(row["register bytes"] for row in rows))
     by = {(row["dataflow"], row["register bytes"]): row for row in rows}
@@ -120,10 +121,10 @@ def _dataflows(rows: Sequence[Row]) -> str:
         Column("DRAM", lambda name: by[name, sizes[0]]["energy"]["DRAM"], giga),
         *map(without_macs, sizes),
         Column("array + buffer at 64 B", array_and_buffer, giga),
-    ).markdown(DATAFLOWS if rows else ())
+    ).table(DATAFLOWS if rows else ())
 
 
-def _accelerators(rows: Sequence[Row]) -> str:
+def _accelerators(rows: Sequence[Row]) -> TextTable | None:
     """Table 4: percent saved, ours beside the paper's, one column a network."""
     by = {(row["accelerator"], row["network"]): row for row in rows}
 
@@ -138,7 +139,7 @@ def _accelerators(rows: Sequence[Row]) -> str:
         "accelerators",
         Column("accelerator", ": ".join),
         *(column(network) for network in dict.fromkeys(row["network"] for row in rows)),
-    ).markdown((accelerator, title) for accelerator in BASELINES for title in SAVINGS)
+    ).table((accelerator, title) for accelerator in BASELINES for title in SAVINGS)
 
 
 def _replayed(tables: OptimusTables) -> Sequence[Row]:
@@ -264,15 +265,15 @@ TABLES = (
 # ---- the report ----------------------------------------------------------------------------------
 
 
-def report(tables: OptimusTables, study: OptimusStudy) -> str:
+def report(tables: OptimusTables, study: OptimusStudy) -> ReportPage:
     """The whole report of a study."""
     replayed = _replayed(tables)
     blocks = {
         "how": how("optimus", study.quick),
-        "claims": CLAIMS.markdown(claims(tables)),
+        "claims": CLAIMS.table(claims(tables)),
         "replayed": str(len(replayed)),
         "equal": str(sum(row["equal"] for row in replayed)),
-        "checked": REPLAYED.markdown(replayed, bare=False),
+        "checked": REPLAYED.table(replayed, bare=False),
         "same": _same(tables),
         "dataflows": _dataflows(tables.dataflows),
         "accelerators": _accelerators(tables.accelerators),

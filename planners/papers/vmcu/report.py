@@ -18,13 +18,13 @@ from planners.papers.report import (
     how,
     in_units,
     report_of,
-    some_of,
 )
 from planners.papers.vmcu.accounts import ACCOUNTINGS, FORMS, SYSTEMS, saved
 from planners.papers.vmcu.paper import F411RE_BYTES, PLAN, MeasuredClaim, claims
 from planners.papers.vmcu.plans import RULES
 from planners.papers.vmcu.study import VmcuStudy, VmcuTables
 from planners.study.headroom import AXES
+from planners.study.long_tables import ReportPage, some_of
 
 TITLES = {
     "arithmetic": "",
@@ -230,13 +230,13 @@ TABLES = (
 # ---- the report ----------------------------------------------------------------------------------
 
 
-def report(tables: VmcuTables, study: VmcuStudy) -> str:
+def report(tables: VmcuTables, study: VmcuStudy) -> ReportPage:
     """The whole report of a study."""
     measured = _claims(tables)
     blocks = {
         "how": how("vmcu", study.quick),
         "summary": "\n".join([*_reproduced(measured), *_saved_in_all(tables)]),
-        "claims": CLAIMS.markdown(measured),
+        "claims": CLAIMS.table(measured),
         "misprints": ", ".join(f"{text} in {name}" for name, text in MISPRINTS.items()),
     }
     return report_of("vmcu", blocks | blocks_of(TABLES, tables))
