@@ -115,9 +115,8 @@ class Chart:
             return ""
         height, parts = PICTURES[self.form.kind](self)
         style, card = f"<style>{STYLE}</style>", box(0, 0, WIDTH, height, kind="card")
-        kind = "http://www.w3.org/2000/svg"
-        size = WIDTH, height
-        return drawing(size, self.about, style, card, *parts, xmlns=kind, width=WIDTH) + "\n"
+        more = {"xmlns": "http://www.w3.org/2000/svg", "width": str(WIDTH)}
+        return drawing((WIDTH, height), self.about, style, card, *parts, **more) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,24 +135,20 @@ class ChartAxis:
 
 def axis(values: Sequence[float], logarithmic: bool, start: float, stop: float) -> ChartAxis:
     """An axis for these values; of a logarithmic one 0 and less are at its low end."""
-    low: float
-    high: float
     if logarithmic:
-        above = [value for value in values if value > 0] or [1.0]
-        low, high = floor(log10(min(above))), ceil(log10(max(above)))
-        high = max(high, low + 1)
-        places = [10.0**k for k in range(low, high + 1, ceil((high - low) / 8))]
+        logs = [log10(value) for value in values if value > 0] or [0.0]
+        first, last = floor(min(logs)), max(ceil(max(logs)), floor(min(logs)) + 1)
+        places = [10.0**k for k in range(first, last + 1, ceil((last - first) / 8))]
         if len(places) < 4:
-            places += [f * 10.0**k for k in range(low, high) for f in (2, 5)]
-        if min(values, default=1) <= 0:
-            low -= 1
-            places.append(0.0)
+            places += [f * 10.0**k for k in range(first, last) for f in (2, 5)]
+        zero = min(values, default=1) <= 0
+        places += [0.0] * zero
+        low, high = float(first - zero), float(last)
     else:
         least, most = min([0.0, *values]), max([0.0, *values]) or 1.0
         step = even_step(most - least, 8)
-        first, last = floor(least / step), ceil(most / step)
-        places = [k * step for k in range(first, last + 1)]
-        low, high = first * step, last * step
+        places = [k * step for k in range(floor(least / step), ceil(most / step) + 1)]
+        low, high = places[0], places[-1]
     ticks = [(value, _short(value)) for value in places]
     return ChartAxis(Scale(low, high, start, stop), ticks, logarithmic)
 
@@ -173,8 +168,7 @@ def number(cell: str) -> float | None:
     return float(found[0].replace(",", "").replace("−", "-")) if found else None
 
 
-Drawn = tuple[float, list[str]]
-"""The height of a picture, and its parts."""
+Drawn = tuple[float, list[str]]  # the height of a picture, and its parts
 
 
 def dots(chart: Chart) -> Drawn:
