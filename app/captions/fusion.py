@@ -132,8 +132,11 @@ def _loaded(shown: DisplayedPlan, group: FusedGroup, loads: list[Operand]) -> It
         if shown.graph.tensors[tensor].kind != "parameter":
             text = f"{_size(loads, tensor)} came in: {part(shown, tensor, box)}."
             yield Sentence("in", text, tensor)
-    stay = "to stay for all tiles" if group.tiles > 1 else "each byte once"
-    fates = ((group.kept, stay), (group.refilled, "for this tile alone: there is no room for all"))
+    residency = "to stay for all tiles" if group.tiles > 1 else "each byte once"
+    fates = (
+        (group.kept, residency),
+        (group.refilled, "for this tile alone: there is no room for all"),
+    )
     for names, fate in fates:
         came = [operand for operand in loads if operand.piece.tensor in names]
         if came:

@@ -49,26 +49,30 @@ def next_use(shown: DisplayedPlan, tensor: str, step: int) -> int | None:
     return steps[after] if after < len(steps) else None
 
 
-def away(shown: DisplayedPlan, stay: sp.Residency) -> range:
+def away(shown: DisplayedPlan, residency: sp.Residency) -> range:
     """The steps between a stay and the next of the same piece, or the end."""
-    later = [s for s in shown.stays[stay.tensor] if s.start_instruction > stay.start_instruction]
+    later = [
+        s
+        for s in shown.stays[residency.tensor]
+        if s.start_instruction > residency.start_instruction
+    ]
     stop = min((shown.columns(s)[0] for s in later), default=shown.steps)
-    return range(min(shown.columns(stay)[1], stop), stop)
+    return range(min(shown.columns(residency)[1], stop), stop)
 
 
-def pressure(shown: DisplayedPlan, stay: sp.Residency) -> Pressure | None:
+def pressure(shown: DisplayedPlan, residency: sp.Residency) -> Pressure | None:
     """What prevented a tensor that is read again from staying; None if it misses no step."""
-    missed = away(shown, stay)
+    missed = away(shown, residency)
     if not missed:
         return None
-    memory, budget = stay.memory, shown.plan.budget_bytes
+    memory, budget = residency.memory, shown.plan.budget_bytes
     fullest = max(missed, key=lambda s: shown.report.occupancy[s])
-    stays, (left, right) = shown.residency_columns, shown.sides
-    same = stays.memory == stays.memories.index(memory)
+    residencies, (left, right) = shown.residency_columns, shown.sides
+    same = residencies.memory == residencies.memories.index(memory)
     there = np.flatnonzero(same & (left < missed.stop) & (missed.start < right))
     at_fullest = there[(left[there] <= fullest) & (fullest < right[there])]
-    held_bytes = int(stays.size_bytes[at_fullest].sum())
-    spans = stays.at(there)
+    held_bytes = int(residencies.size_bytes[at_fullest].sum())
+    spans = residencies.at(there)
     taken = list(zip(spans.span_start.tolist(), spans.span_stop.tolist(), strict=True))
     free = [stop - start for start, stop in holes(taken, budget)]
     return Pressure(
@@ -76,7 +80,7 @@ def pressure(shown: DisplayedPlan, stay: sp.Residency) -> Pressure | None:
         " and ".join(shown.ran[fullest]) or shown.plan.program.steps[fullest],
         needs_bytes(shown, fullest),
         held_bytes,
-        max(0, held_bytes + stay.size_bytes - budget),
+        max(0, held_bytes + residency.size_bytes - budget),
         max(free, default=0),
     )
 
@@ -101,13 +105,15 @@ def covered(ranges: Iterable[tuple[int, int]]) -> int:
     return total
 
 
-def rank(shown: DisplayedPlan, stay: sp.Residency, step: int) -> Rank | None:
+def rank(shown: DisplayedPlan, residency: sp.Residency, step: int) -> Rank | None:
     """A tensor's next use after a step, compared with those of all else that is on chip in it."""
-    mine = next_use(shown, stay.tensor, step)
+    mine = next_use(shown, residency.tensor, step)
     if mine is None:
         return None
     others = dict.fromkeys(
-        r.tensor for r in shown.live(step) if r.memory == stay.memory and r.tensor != stay.tensor
+        r.tensor
+        for r in shown.live(step)
+        if r.memory == residency.memory and r.tensor != residency.tensor
     )
     uses: Mapping[str, int] = {
         name: use for name in others if (use := next_use(shown, name, step)) is not None
@@ -116,12 +122,12 @@ def rank(shown: DisplayedPlan, stay: sp.Residency, step: int) -> Rank | None:
     return Rank(mine, len(uses), tuple(later))
 
 
-def why_words(shown: DisplayedPlan, stay: sp.Residency) -> str:
+def why_words(shown: DisplayedPlan, residency: sp.Residency) -> str:
     """What prevented keeping a tensor, as the end of a sentence; empty if nothing is known."""
-    obstacle = pressure(shown, stay)
+    obstacle = pressure(shown, residency)
     if obstacle is None:
         return ""
-    budget, name = format_bytes(shown.plan.budget_bytes), stay.tensor
+    budget, name = format_bytes(shown.plan.budget_bytes), residency.tensor
     if obstacle.short_bytes:
         rest = obstacle.held_bytes - obstacle.needs_bytes
         more = f" and {format_bytes(rest)} more are on chip" if rest > 0 else ""
@@ -130,15 +136,15 @@ def why_words(shown: DisplayedPlan, stay: sp.Residency) -> str:
             f"{format_bytes(obstacle.needs_bytes)} of {budget}{more}, "
             f"{format_bytes(obstacle.short_bytes)} short of keeping {name} as well"
         )
-    if obstacle.hole_bytes < stay.size_bytes:
+    if obstacle.hole_bytes < residency.size_bytes:
         free = format_bytes(obstacle.hole_bytes) if obstacle.hole_bytes else "nothing"
         return f": {free} stays free in one piece that long, too little for {name}"
     return ", although there would be room: this plan does not use it"
 
 
-def until_words(shown: DisplayedPlan, stay: sp.Residency, step: int) -> tuple[str, str]:
+def until_words(shown: DisplayedPlan, residency: sp.Residency, step: int) -> tuple[str, str]:
     """When a tensor is read next, and a sentence on what else on chip is read later."""
-    ranked = rank(shown, stay, step)
+    ranked = rank(shown, residency, step)
     if ranked is None:
         return "", ""
     until = f" until step {ranked.step + 1} reads it again, in {steps_words(ranked.step - step)}"

@@ -86,8 +86,8 @@ def _loaded(shown: DisplayedPlan, step: int, position: int, item: Load) -> Sente
     graph, tensor = shown.graph, item.piece.tensor
     memory = where(shown, tensor)
     what = f"{tensor} ({format_bytes(item.source.size_bytes)}{' to ' * bool(memory)}{memory})"
-    stays = shown.stays.get(tensor, ())
-    if any(s.start_instruction == position and s.origin == "retrieve" for s in stays):
+    residencies = shown.stays.get(tensor, ())
+    if any(s.start_instruction == position and s.origin == "retrieve" for s in residencies):
         gone = _gone(shown, step, position, tensor)
         return Sentence("in", f"{what} came back{gone}: {_reader(shown, step, tensor)}.", tensor)
     kind = graph.tensors[tensor].kind
@@ -113,13 +113,13 @@ def _reader(shown: DisplayedPlan, step: int, tensor: str) -> str:
 
 def _stored(shown: DisplayedPlan, step: int, position: int, item: Store) -> Sentence:
     tensor, size = item.piece.tensor, format_bytes(item.source.size_bytes)
-    stay = _stay_at(shown, tensor, position)
-    leaves = stay is not None and stay.ending == "spill"
+    residency = _stay_at(shown, tensor, position)
+    leaves = residency is not None and residency.ending == "spill"
     if tensor in shown.graph.outputs and not leaves:
         what = output_words(shown.graph, tensor)
         return Sentence("out", f"{tensor} ({size}), {what}, was stored.", tensor)
-    until, beside = until_words(shown, stay, step) if stay else ("", "")
-    why = why_words(shown, stay) if stay else ""
+    until, beside = until_words(shown, residency, step) if residency else ("", "")
+    why = why_words(shown, residency) if residency else ""
     return Sentence("out", f"{tensor} ({size}) was spilled{until}{why}.{beside}", tensor)
 
 
@@ -131,13 +131,13 @@ def _stay_at(shown: DisplayedPlan, tensor: str, position: int) -> sp.Residency |
 
 def _dropped(shown: DisplayedPlan, step: int) -> Iterator[tuple[int, Sentence]]:
     """Tensors that left without a store, because the copy off chip is still valid."""
-    for stay in shown.ended.get(step, ()):
-        if stay.ending == "drop":
-            size = format_bytes(stay.size_bytes)
-            until, beside = until_words(shown, stay, step)
-            text = f"{stay.tensor} ({size}) left{until}{why_words(shown, stay)}.{beside}"
+    for residency in shown.ended.get(step, ()):
+        if residency.ending == "drop":
+            size = format_bytes(residency.size_bytes)
+            until, beside = until_words(shown, residency, step)
+            text = f"{residency.tensor} ({size}) left{until}{why_words(shown, residency)}.{beside}"
             text += " Nothing was stored: the copy off chip is still valid."
-            yield stay.stop_instruction, Sentence("out", text, stay.tensor)
+            yield residency.stop_instruction, Sentence("out", text, residency.tensor)
 
 
 def _freed(shown: DisplayedPlan, step: int) -> list[Sentence]:

@@ -29,11 +29,11 @@ def several(shown: DisplayedPlan) -> bool:
 
 def banks_of(shown: DisplayedPlan) -> tuple[BankUse, ...]:
     """The memories that a plan's tensors may lie in, the fastest first."""
-    machine, stays = shown.plan.machine, shown.residency_columns
-    extent = dict.fromkeys(stays.memories, 0)
-    memory = np.repeat(stays.memory, np.diff(stays.first))
-    for number, name in enumerate(stays.memories):
-        extent[name] = int(stays.span_stop[memory == number].max(initial=0))
+    machine, residencies = shown.plan.machine, shown.residency_columns
+    extent = dict.fromkeys(residencies.memories, 0)
+    memory = np.repeat(residencies.memory, np.diff(residencies.first))
+    for number, name in enumerate(residencies.memories):
+        extent[name] = int(residencies.span_stop[memory == number].max(initial=0))
     touched = shown.trace.touched_bytes
     sizes = {level.name: level.size_bytes for level in machine.banks}
     return tuple(
@@ -52,10 +52,12 @@ def regions_of(shown: DisplayedPlan) -> tuple[ShownRegion, ...]:
 
 def held_in(shown: DisplayedPlan, memory: str) -> Sequence[int]:
     """The bytes that a memory holds at each step; of a plan for one memory, all on chip."""
-    stays = shown.residency_columns
-    if not several(shown) or memory not in stays.memories:
+    residencies = shown.residency_columns
+    if not several(shown) or memory not in residencies.memories:
         return shown.report.occupancy
-    in_memory = stays.at(np.flatnonzero(stays.memory == stays.memories.index(memory)))
+    in_memory = residencies.at(
+        np.flatnonzero(residencies.memory == residencies.memories.index(memory))
+    )
     return tuple(in_memory.held(shown.steps).tolist())
 
 
@@ -67,8 +69,8 @@ def room_in(shown: DisplayedPlan, memory: str) -> int:
 
 def where(shown: DisplayedPlan, tensor: str) -> str:
     """The memory that a tensor lies in, where there are several."""
-    stays = shown.stays.get(tensor, ()) if several(shown) else ()
-    return stays[0].memory if stays else ""
+    residencies = shown.stays.get(tensor, ()) if several(shown) else ()
+    return residencies[0].memory if residencies else ""
 
 
 def size_words(shown: DisplayedPlan, tensor: str) -> str:

@@ -55,8 +55,8 @@ def allocations(here: DisplayedPlan, there: DisplayedPlan) -> bool:
 def addresses(shown: DisplayedPlan) -> dict[str, int]:
     """Where each tensor first lies."""
     address_of: dict[str, int] = {}
-    for stay in shown.report.residencies:
-        address_of.setdefault(stay.tensor, stay.spans[0].start)
+    for residency in shown.report.residencies:
+        address_of.setdefault(residency.tensor, residency.spans[0].start)
     return address_of
 
 
@@ -67,12 +67,12 @@ def differences(
 
     `by` says which steps of the two belong together (`app.display.aligning.ALIGNED`).
     """
-    both = stays(here, there, by)
+    both = compared_residencies(here, there, by)
     kinds: dict[str, set[str]] = {}
-    for stay, kind in both.kinds:
-        kinds.setdefault(stay.tensor, set()).add(kind)
-    for stay, _ in both.only_there:
-        kinds.setdefault(stay.tensor, set()).add(ONLY_THERE)
+    for residency, kind in both.kinds:
+        kinds.setdefault(residency.tensor, set()).add(kind)
+    for residency, _ in both.only_there:
+        kinds.setdefault(residency.tensor, set()).add(ONLY_THERE)
     differing = []
     for tensor, seen in kinds.items():
         mine, other = here.moved_bytes.get(tensor, 0), there.moved_bytes.get(tensor, 0)
@@ -96,7 +96,9 @@ class ComparedStays:
     only_there: list[tuple[sp.Residency, Columns]]
 
 
-def stays(here: DisplayedPlan, there: DisplayedPlan, by: str = "operator") -> ComparedStays:
+def compared_residencies(
+    here: DisplayedPlan, there: DisplayedPlan, by: str = "operator"
+) -> ComparedStays:
     """How the stays of two plans differ; the last result is kept with the plan here."""
     compared: ComparedStays | None = here.__dict__.get(KEPT)
     if compared is None or compared.there() is not there or compared.by != by:
@@ -113,27 +115,27 @@ def stay_kinds(
     first's."""
     exact, timed, boxes = set(), set(), set()
     tensors: dict[str, list[Columns]] = {}
-    for stay in there.report.residencies:
-        columns = moved_columns(there.columns(stay), moved)
-        tensors.setdefault(stay.tensor, []).append(columns)
-        boxes.add((stay.tensor, stay.piece.box))
-        key = (stay.tensor, stay.piece.box, stay.memory, columns)
+    for residency in there.report.residencies:
+        columns = moved_columns(there.columns(residency), moved)
+        tensors.setdefault(residency.tensor, []).append(columns)
+        boxes.add((residency.tensor, residency.piece.box))
+        key = (residency.tensor, residency.piece.box, residency.memory, columns)
         timed.add(key)
-        exact.add((*key, _starts(stay)))
+        exact.add((*key, _starts(residency)))
     times = {name: joined(columns) for name, columns in tensors.items()}
     pairs = []
-    for stay in here.report.residencies:
-        columns = here.columns(stay)
-        key = (stay.tensor, stay.piece.box, stay.memory, columns)
-        if (*key, _starts(stay)) in exact:
+    for residency in here.report.residencies:
+        columns = here.columns(residency)
+        key = (residency.tensor, residency.piece.box, residency.memory, columns)
+        if (*key, _starts(residency)) in exact:
             kind = SAME
         elif key in timed:
             kind = MOVED
-        elif not _meets(columns, times.get(stay.tensor, NEVER)):
+        elif not _meets(columns, times.get(residency.tensor, NEVER)):
             kind = ONLY_HERE
         else:
-            kind = RETIMED if (stay.tensor, stay.piece.box) in boxes else CUT
-        pairs.append((stay, kind))
+            kind = RETIMED if (residency.tensor, residency.piece.box) in boxes else CUT
+        pairs.append((residency, kind))
     return pairs
 
 
@@ -145,8 +147,8 @@ def only_there(
     With their steps on those of the plan here.
     """
     tensors: dict[str, list[Columns]] = {}
-    for stay in here.report.residencies:
-        tensors.setdefault(stay.tensor, []).append(here.columns(stay))
+    for residency in here.report.residencies:
+        tensors.setdefault(residency.tensor, []).append(here.columns(residency))
     times = {name: joined(columns) for name, columns in tensors.items()}
     placed = [(s, moved_columns(there.columns(s), moved)) for s in there.report.residencies]
     return [(s, at) for s, at in placed if not _meets(at, times.get(s.tensor, NEVER))]
@@ -259,5 +261,5 @@ def _meets(columns: Columns, times: Times) -> bool:
     return i >= 0 and stops[i] > columns[0]
 
 
-def _starts(stay: sp.Residency) -> tuple[int, ...]:
-    return tuple(span.start for span in stay.spans)
+def _starts(residency: sp.Residency) -> tuple[int, ...]:
+    return tuple(span.start for span in residency.spans)

@@ -219,11 +219,11 @@ class DisplayedPlan:
         columns_of: dict[str, list[tuple[int, int] | None]] = {
             ring.key: [None] * len(stream.layers) for ring in stream.rings
         }
-        for stay in self.report.residencies:
-            kind, layer, ring = stream.acts.get(stay.start_instruction, ("kernel", 0, ""))
+        for residency in self.report.residencies:
+            kind, layer, ring = stream.acts.get(residency.start_instruction, ("kernel", 0, ""))
             if kind == "kernel" or ring not in columns_of:
                 continue
-            left, right = self.columns(stay)
+            left, right = self.columns(residency)
             before = columns_of[ring][layer] or (left, right)
             columns_of[ring][layer] = min(left, before[0]), max(right, before[1])
         return {ring: tuple(lives) for ring, lives in columns_of.items()}
@@ -259,8 +259,8 @@ class DisplayedPlan:
     @cached_property
     def memories(self) -> tuple[str, ...]:
         """On-chip memories in which something resides, the machine's own first."""
-        stays = self.residency_columns
-        names = [stays.memories[at] for at in dict.fromkeys(stays.memory.tolist())]
+        residencies = self.residency_columns
+        names = [residencies.memories[at] for at in dict.fromkeys(residencies.memory.tolist())]
         onchip = self.plan.machine.onchip
         return tuple(sorted(names, key=lambda name: name != onchip)) or (onchip,)
 
@@ -281,8 +281,8 @@ class DisplayedPlan:
     @property
     def opening_step(self) -> int:
         """Where the cursor starts: the first spill, because that matters most, or else the peak."""
-        stays = self.residency_columns
-        leaving = stays.stop_step[stays.ending == ENDINGS.index("spill")]
+        residencies = self.residency_columns
+        leaving = residencies.stop_step[residencies.ending == ENDINGS.index("spill")]
         return int(leaving.min()) - 1 if len(leaving) else self.report.peak_step
 
     def live(self, step: int) -> tuple[sp.Residency, ...]:
@@ -297,7 +297,7 @@ class DisplayedPlan:
         left, right = self.sides
         rows = np.flatnonzero((left <= step) & (step < right))
         live = self.residency_columns.at(rows).residencies()
-        passing = sum(stay.size_bytes for stay in live) > self.report.occupancy[step]
+        passing = sum(residency.size_bytes for residency in live) > self.report.occupancy[step]
         if self.groups or self.pool or passing:
             moment = fullest(live, self.by_step[step])
             live = tuple(r for r in live if r.start_instruction <= moment < stop_of(r))
@@ -315,9 +315,16 @@ class DisplayedPlan:
     @cached_property
     def sides(self) -> tuple[Any, Any]:
         """The first step of each stay, and the one after its last."""
-        stays, computes = self.residency_columns, np.array(self.computes, np.int64).reshape(-1, 2)
-        start, stop, ended = stays.start_step, stays.stop_step, stays.stop_instruction
-        left = start + (stays.start_instruction > computes[start, 1])
+        residencies, computes = (
+            self.residency_columns,
+            np.array(self.computes, np.int64).reshape(-1, 2),
+        )
+        start, stop, ended = (
+            residencies.start_step,
+            residencies.stop_step,
+            residencies.stop_instruction,
+        )
+        left = start + (residencies.start_instruction > computes[start, 1])
         right = stop - ((ended >= 0) & (ended < computes[stop - 1, 0]))
         empty = left >= right
         return np.where(empty, start, left), np.where(empty, stop, right)

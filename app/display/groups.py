@@ -58,8 +58,8 @@ def parameter_words(graph: sp.Graph, group: FusedGroup) -> str:
     words = []
     if group.kept:
         size = sum(graph.size_bytes(name) for name in group.kept)
-        stay = "kept on chip" if group.tiles > 1 else "loaded once"
-        words.append(f"{format_bytes(size)} {stay}")
+        residency = "kept on chip" if group.tiles > 1 else "loaded once"
+        words.append(f"{format_bytes(size)} {residency}")
     if group.refilled:
         size = sum(graph.size_bytes(name) for name in group.refilled)
         moved = sum(group.loads[name] for name in group.refilled)

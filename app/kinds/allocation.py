@@ -41,7 +41,7 @@ class AllocationKind(WholeKind):
         return shown.plan.budget_bytes, "highest address"
 
     def largest(self, shown: DisplayedPlan) -> list[Row]:
-        stays = shown.residency_columns
-        names = (stays.tensors[at] for at in stays.tensor.tolist())
-        sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))
+        residencies = shown.residency_columns
+        names = (residencies.tensors[at] for at in residencies.tensor.tolist())
+        sizes = dict(zip(names, residencies.size_bytes.tolist(), strict=True))
         return largest_tensors(shown, sizes, "in all", "largest first")

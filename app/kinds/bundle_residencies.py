@@ -18,12 +18,12 @@ from planners.simulator.records.residency_columns import ENDINGS, ORIGINS, Resid
 
 
 def bundled_stays(
-    shown: DisplayedPlan, stays: ResidencyColumns, bounds: Numbers, firsts: Sequence[int]
+    shown: DisplayedPlan, residencies: ResidencyColumns, bounds: Numbers, firsts: Sequence[int]
 ) -> Iterator[sp.Residency]:
     """Workspaces during their run, then pixels of tensors that come and go together.
 
     `shown` has the bundled program, whose steps begin at `firsts`; `bounds` has where each step
-    begins in the program whose `stays` these are, and its end.
+    begins in the program whose `residencies` these are, and its end.
     """
     pool = shown.pool
     assert pool is not None
@@ -35,10 +35,10 @@ def bundled_stays(
             spans = [Span(memory, *r) for r in pool.ranges(buffer.offset, buffer.size_bytes)]
             piece = whole(shown.graph.tensors[buffer.tensor])
             yield _stay(piece, memory, spans, (run.start_step, run.stop_step), firsts)
-    others = np.flatnonzero([name not in inner for name in stays.tensors])
-    rows = np.flatnonzero(np.isin(stays.tensor, others))
-    first, stop = _columns(stays, rows, bounds)
-    yield from _together(stays, _grouped(stays, rows, first, stop), memory, firsts)
+    others = np.flatnonzero([name not in inner for name in residencies.tensors])
+    rows = np.flatnonzero(np.isin(residencies.tensor, others))
+    first, stop = _columns(residencies, rows, bounds)
+    yield from _together(residencies, _grouped(residencies, rows, first, stop), memory, firsts)
 
 
 def _stay(
@@ -57,17 +57,19 @@ def _stay(
     )
 
 
-def _columns(stays: ResidencyColumns, rows: Numbers, bounds: Numbers) -> tuple[Numbers, Numbers]:
+def _columns(
+    residencies: ResidencyColumns, rows: Numbers, bounds: Numbers
+) -> tuple[Numbers, Numbers]:
     """The steps `[first, stop)` at whose fullest moments each stay is there."""
     count = int(bounds[-1])
-    stops = np.where(stays.stop_instruction >= 0, stays.stop_instruction, count)
+    stops = np.where(residencies.stop_instruction >= 0, residencies.stop_instruction, count)
     change = np.zeros(count + 1, np.int64)
-    np.add.at(change, stays.start_instruction, stays.size_bytes)
-    np.subtract.at(change, stops, stays.size_bytes)
+    np.add.at(change, residencies.start_instruction, residencies.size_bytes)
+    np.subtract.at(change, stops, residencies.size_bytes)
     held_bytes = change.cumsum()
     steps = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
     moments = [start + int(np.argmax(held_bytes[start:stop])) for start, stop in steps]
-    first = np.searchsorted(moments, stays.start_instruction[rows], side="left")
+    first = np.searchsorted(moments, residencies.start_instruction[rows], side="left")
     return first, np.searchsorted(moments, stops[rows], side="left")
 
 
@@ -80,18 +82,22 @@ class _Members:
     row: Numbers
 
 
-def _grouped(stays: ResidencyColumns, rows: Numbers, first: Numbers, stop: Numbers) -> _Members:
+def _grouped(
+    residencies: ResidencyColumns, rows: Numbers, first: Numbers, stop: Numbers
+) -> _Members:
     """Stays of one tensor that come, go, begin and end alike."""
     there = first < stop
-    seen = set(np.unique(stays.tensor[rows[there]]).tolist())
-    late = rows[~np.isin(stays.tensor[rows], list(seen))]
+    seen = set(np.unique(residencies.tensor[rows[there]]).tolist())
+    late = rows[~np.isin(residencies.tensor[rows], list(seen))]
     rows, first, stop = rows[there], first[there], stop[there]
-    for at, step in _unseen(stays, late.tolist(), rows, first, stop):
+    for at, step in _unseen(residencies, late.tolist(), rows, first, stop):
         rows, first, stop = (
             np.append(column, value)
             for column, value in ((rows, at), (first, step), (stop, step + 1))
         )
-    _, group = distinct(stays.tensor[rows], first, stop, stays.origin[rows], stays.ending[rows])
+    _, group = distinct(
+        residencies.tensor[rows], first, stop, residencies.origin[rows], residencies.ending[rows]
+    )
     group = _by_first(group)
     order = np.argsort(group, kind="stable")
     begins = np.searchsorted(group[order], np.arange(int(group.max(initial=-1)) + 2))
@@ -109,17 +115,17 @@ def _by_first(which: Numbers) -> Numbers:
 
 
 def _unseen(
-    stays: ResidencyColumns, late: Sequence[int], rows: Numbers, first: Numbers, stop: Numbers
+    residencies: ResidencyColumns, late: Sequence[int], rows: Numbers, first: Numbers, stop: Numbers
 ) -> Iterator[tuple[int, int]]:
     """Stays of tensors that are absent at every step's fullest moment, such as of a single pixel.
 
     Each is shown in the first step in which it lies on nothing else that is shown.
     """
-    spans = [[_spans(stays, [int(at)]) for at in rows]] if late else []
+    spans = [[_spans(residencies, [int(at)]) for at in rows]] if late else []
     shown = [(a, b, each) for a, b, each in zip(first, stop, *spans, strict=True)] if late else []
     for at in late:
-        mine = _spans(stays, [at])
-        for step in range(int(stays.start_step[at]), int(stays.stop_step[at])):
+        mine = _spans(residencies, [at])
+        for step in range(int(residencies.start_step[at]), int(residencies.stop_step[at])):
             there = (each for a, b, each in shown if a <= step < b)
             if not any(_meet(mine, other) for other in there):
                 shown.append((step, step + 1, mine))
@@ -127,9 +133,15 @@ def _unseen(
                 break
 
 
-def _spans(stays: ResidencyColumns, rows: Iterable[int]) -> list[tuple[int, int]]:
-    at = [k for row in rows for k in range(int(stays.first[row]), int(stays.first[row + 1]))]
-    return list(zip(stays.span_start[at].tolist(), stays.span_stop[at].tolist(), strict=True))
+def _spans(residencies: ResidencyColumns, rows: Iterable[int]) -> list[tuple[int, int]]:
+    at = [
+        k
+        for row in rows
+        for k in range(int(residencies.first[row]), int(residencies.first[row + 1]))
+    ]
+    return list(
+        zip(residencies.span_start[at].tolist(), residencies.span_stop[at].tolist(), strict=True)
+    )
 
 
 def _meet(some: Iterable[tuple[int, int]], others: Sequence[tuple[int, int]]) -> bool:
@@ -137,21 +149,23 @@ def _meet(some: Iterable[tuple[int, int]], others: Sequence[tuple[int, int]]) ->
 
 
 def _together(
-    stays: ResidencyColumns, members: _Members, memory: str, firsts: Sequence[int]
+    residencies: ResidencyColumns, members: _Members, memory: str, firsts: Sequence[int]
 ) -> Iterator[sp.Residency]:
     """A residency for each group: the box around its pieces, and all of their bytes."""
     row, begins = members.row, members.begins[:-1]
     if not len(begins):
         return
-    low = np.minimum.reduceat(stays.start[row], begins)
-    high = np.maximum.reduceat(stays.stop[row], begins)
-    ends = np.logical_and.reduceat(stays.stop_instruction[row] >= 0, begins).tolist()
+    low = np.minimum.reduceat(residencies.start[row], begins)
+    high = np.maximum.reduceat(residencies.stop[row], begins)
+    ends = np.logical_and.reduceat(residencies.stop_instruction[row] >= 0, begins).tolist()
     group = np.repeat(np.arange(len(begins)), np.diff(members.begins))
-    counts = np.diff(stays.first)[row]
+    counts = np.diff(residencies.first)[row]
     within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    span = np.repeat(stays.first[:-1][row], counts) + within
+    span = np.repeat(residencies.first[:-1][row], counts) + within
     of, start, stop = merged(
-        np.repeat(group, counts), stays.span_start[span, None], stays.span_stop[span, None]
+        np.repeat(group, counts),
+        residencies.span_start[span, None],
+        residencies.span_stop[span, None],
     )
     bounds = np.searchsorted(of, np.arange(len(begins) + 1)).tolist()
     every = [
@@ -159,13 +173,15 @@ def _together(
     ]
     heads: list[Any] = row[begins].tolist()
     for at, head in enumerate(heads):
-        tensor = int(stays.tensor[head])
-        (box,) = boxes_of(low[at : at + 1], high[at : at + 1], stays.ranks[tensor])
+        tensor = int(residencies.tensor[head])
+        (box,) = boxes_of(low[at : at + 1], high[at : at + 1], residencies.ranks[tensor])
         spans = every[bounds[at] : bounds[at + 1]]
-        piece = Piece(stays.tensors[tensor], box)
+        piece = Piece(residencies.tensors[tensor], box)
         bundle = _stay(piece, memory, spans, members.place[at], firsts, ends=ends[at])
         yield replace(
-            bundle, origin=ORIGINS[stays.origin[head]], ending=ENDINGS[stays.ending[head]]
+            bundle,
+            origin=ORIGINS[residencies.origin[head]],
+            ending=ENDINGS[residencies.ending[head]],
         )
 
 

@@ -60,11 +60,11 @@ def bundled(shown: DisplayedPlan) -> DisplayedPlan:
     )
     firsts = [0, *np.searchsorted(_steps(drawn), np.arange(1, drawn.steps + 1)).tolist()]
     bounds = np.searchsorted(table.step, np.arange(drawn.steps + 1))
-    stays = tuple(bundled_stays(drawn, shown.residency_columns, bounds, firsts))
+    residencies = tuple(bundled_stays(drawn, shown.residency_columns, bounds, firsts))
     times = tuple(bundled_intervals(columns_of_intervals(shown.trace.intervals), place))
     return replace(
         drawn,
-        report=replace(shown.report, residencies=stays),
+        report=replace(shown.report, residencies=residencies),
         trace=replace(shown.trace, intervals=times),
     )
 

@@ -18,11 +18,16 @@ LISTED = 24
 def live_stream_rows(shown: DisplayedPlan, stream: Stream, step: int) -> list[Row]:
     """A row for each layer in each ring and for each activation at the cursor, largest first."""
     live: dict[tuple[str, str], tuple[str, str, int, int]] = {}
-    for stay in shown.live(step):
-        kind, number, ring = stream.acts.get(stay.start_instruction, ("kernel", 0, ""))
-        start = min(span.start for span in stay.spans)
+    for residency in shown.live(step):
+        kind, number, ring = stream.acts.get(residency.start_instruction, ("kernel", 0, ""))
+        start = min(span.start for span in residency.spans)
         if kind == "kernel":
-            live[stay.tensor, ""] = ("activation", stay.tensor, stay.size_bytes, start)
+            live[residency.tensor, ""] = (
+                "activation",
+                residency.tensor,
+                residency.size_bytes,
+                start,
+            )
             continue
         layer = stream.layers[number]
         role = "running" if number == step else "to be copied" if ring == "cpu" else "read ahead"

@@ -62,11 +62,11 @@ class MapRows:
     @cached_property
     def boxes(self) -> Boxes:
         """All rectangles as columns, with the number of each one's look."""
-        of, stays = self._of, self._columns
+        of, residencies = self._of, self._columns
         looks = {kind: number for number, kind in enumerate(STAYS)}
-        every, which = distinct(stays.tensor, stays.origin, stays.ending)
+        every, which = distinct(residencies.tensor, residencies.origin, residencies.ending)
         kinds = np.array([looks[self._kind(*each)] for each in every.tolist()], dtype=np.int64)
-        low, high = stays.span_start, stays.span_stop
+        low, high = residencies.span_start, residencies.span_stop
         return Boxes(self._left[of], self._right[of], low, high, kinds[which][of])
 
     @property
@@ -117,16 +117,18 @@ class MapRows:
         return stay_of(ORIGINS[origin], ENDINGS[ending], name in self.shown.graph.outputs)
 
     def _kind_of(self, i: int) -> str:
-        stays = self._columns
-        return self._kind(int(stays.tensor[i]), int(stays.origin[i]), int(stays.ending[i]))
+        residencies = self._columns
+        return self._kind(
+            int(residencies.tensor[i]), int(residencies.origin[i]), int(residencies.ending[i])
+        )
 
     def _row(self, i: int, where: tuple[int, int]) -> Row:
-        stay = self.shown.report.residencies[int(self._stays[i])]
+        residency = self.shown.report.residencies[int(self._stays[i])]
         place = int(self._left[i]), int(self._right[i])
-        row = row_of(place, where, self._kind_of(i), stay.tensor)
-        row["what"] = describe(self.shown, stay.tensor)
-        row["size"] = format_bytes(stay.size_bytes)
-        return {**row, "ending": stay.ending, "origin": stay.origin}
+        row = row_of(place, where, self._kind_of(i), residency.tensor)
+        row["what"] = describe(self.shown, residency.tensor)
+        row["size"] = format_bytes(residency.size_bytes)
+        return {**row, "ending": residency.ending, "origin": residency.origin}
 
     def _bundle(self, group: int, tensor: str) -> str:
         """The name a stay is bundled under: its tensor, or the largest parameter of its operator,
@@ -136,10 +138,10 @@ class MapRows:
         return self._beside.get(tensor, tensor)
 
     def _of_bundle(self, name: str, found: Numbers) -> Row:
-        stays = self._columns.at(found)
+        residencies = self._columns.at(found)
         place = int(self._left[found].min()), int(self._right[found].max())
-        bytes_ = int(stays.span_start.min()), int(stays.span_stop.max())
-        every, _ = distinct(stays.tensor, stays.origin, stays.ending)
+        bytes_ = int(residencies.span_start.min()), int(residencies.span_stop.max())
+        every, _ = distinct(residencies.tensor, residencies.origin, residencies.ending)
         kinds = {self._kind(*each) for each in every.tolist()}
         kind = next(kind for kind in ("output", "came back", "leaves", *STAYS) if kind in kinds)
         row = row_of(place, bytes_, kind, name)
@@ -149,9 +151,9 @@ class MapRows:
         return row
 
 
-def row_of(steps: tuple[int, int], where: tuple[int, int], stay: str, tensor: str) -> Row:
+def row_of(steps: tuple[int, int], where: tuple[int, int], residency: str, tensor: str) -> Row:
     """A rectangle over steps and addresses."""
-    colour, hatch, story = STAYS[stay]
+    colour, hatch, story = STAYS[residency]
     (left, right), (bottom, top) = steps, where
     return {
         "left": left,
@@ -168,7 +170,7 @@ def row_of(steps: tuple[int, int], where: tuple[int, int], stay: str, tensor: st
         "story": story,
         "label_x": (left + right) / 2,
         "label_y": (bottom + top) / 2,
-        "stay": stay,
+        "stay": residency,
         "ending": "",
         "origin": "",
     }
@@ -178,11 +180,11 @@ def map_marks(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """Triangles: up where something leaves the chip, down where it comes back."""
     marks: dict[str, list[Any]] = {"x": [], "y": [], "angle": [], "colour": []}
 
-    def add(x: float, row: Row, angle: float, stay: str) -> None:
+    def add(x: float, row: Row, angle: float, residency: str) -> None:
         marks["x"].append(x)
         marks["y"].append(row["label_y"])
         marks["angle"].append(angle)
-        marks["colour"].append(STAYS[stay][0])
+        marks["colour"].append(STAYS[residency][0])
 
     for row in rows:
         if row["origin"] == "retrieve":

@@ -17,16 +17,16 @@ def pool_rows(shown: DisplayedPlan, memory: str) -> Iterator[Row]:
     """A row for each span of each stay, and for each run that it is there in."""
     pool = shown.pool
     assert pool is not None
-    for stay in shown.report.residencies:
-        if stay.memory != memory:
+    for residency in shown.report.residencies:
+        if residency.memory != memory:
             continue
-        left, right = shown.columns(stay)
+        left, right = shown.columns(residency)
         at = left
         while at < right:
             run = pool.run_at(at)
             stop = min(right, max(run.stop_step, at + 1))
-            for span in stay.spans:
-                yield _row(shown, pool, run, stay, (at, stop), (span.start, span.stop))
+            for span in residency.spans:
+                yield _row(shown, pool, run, residency, (at, stop), (span.start, span.stop))
             at = stop
 
 
@@ -34,22 +34,22 @@ def _row(
     shown: DisplayedPlan,
     pool: PoolRuns,
     run: PoolRun,
-    stay: sp.Residency,
+    residency: sp.Residency,
     steps: tuple[int, int],
     where: tuple[int, int],
 ) -> Row:
-    role = run.role(stay.tensor)
+    role = run.role(residency.tensor)
     colour, hatch, about = ROLES[role]
-    row = row_of(steps, where, "made here", stay.tensor)
-    what = part(shown, stay.tensor, stay.piece.box)
+    row = row_of(steps, where, "made here", residency.tensor)
+    what = part(shown, residency.tensor, residency.piece.box)
     if role == "workspace":
         what = f"workspace of {run.name}, {run.run.form}"
     return {
         **row,
         "colour": colour,
         "hatch": hatch,
-        "what": f"{what}; {describe(shown, stay.tensor)}",
-        "size": format_bytes(stay.size_bytes),
+        "what": f"{what}; {describe(shown, residency.tensor)}",
+        "size": format_bytes(residency.size_bytes),
         "story": f"{role}: {about}",
         "stay": role,
     }

@@ -24,17 +24,17 @@ def stream_rows(shown: DisplayedPlan, memory: str) -> Iterator[Row]:
         if ring.memory == memory and ring.size_bytes:
             yield from _lost(shown, stream, ring)
             yield from _layers(shown, stream, ring)
-    for stay in shown.report.residencies:
-        kind = stream.acts.get(stay.start_instruction, ("kernel", 0, ""))[0]
-        if stay.memory != memory or kind != "kernel":
+    for residency in shown.report.residencies:
+        kind = stream.acts.get(residency.start_instruction, ("kernel", 0, ""))[0]
+        if residency.memory != memory or kind != "kernel":
             continue
-        for span in stay.spans:
+        for span in residency.spans:
             place = span.start, span.stop
-            row = _row("activation", shown.columns(stay), place, stay.tensor)
+            row = _row("activation", shown.columns(residency), place, residency.tensor)
             yield {
                 **row,
-                "what": describe(shown, stay.tensor),
-                "size": format_bytes(stay.size_bytes),
+                "what": describe(shown, residency.tensor),
+                "size": format_bytes(residency.size_bytes),
             }
 
 

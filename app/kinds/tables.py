@@ -39,14 +39,14 @@ def live_by_tensor(
 
 def _live_row(some: Sequence[sp.Residency], outputs: set[str], largest: int, unit: str) -> Row:
     first = some[0]
-    stay = stay_of(first.origin, first.ending, first.tensor in outputs)
-    colour = STAYS[stay][0]
+    kind = stay_of(first.origin, first.ending, first.tensor in outputs)
+    colour = STAYS[kind][0]
     size = sum(r.size_bytes for r in some)
     start = min((span.start for r in some for span in r.spans), default=0)
     return {
         "key": tensor_selection(first.tensor),
         "chip": colour,
-        "mark": {"came back": "▼", "leaves": "▲"}.get(stay, ""),
+        "mark": {"came back": "▼", "leaves": "▲"}.get(kind, ""),
         "ink": ink_on(colour),
         "text": first.tensor if len(some) == 1 else f"{first.tensor}, {len(some)} pieces",
         "cells": [format_bytes(size), address_text(start, unit)],
@@ -81,15 +81,15 @@ def largest_tensors(
 
 def stays_of(shown: DisplayedPlan, name: str) -> list[Row]:
     """The stays of a tensor on chip: their steps, sort and address."""
-    stays = [stay for stay in shown.report.residencies if stay.tensor == name]
+    residencies = [residency for residency in shown.report.residencies if residency.tensor == name]
     rows = []
-    for residency in stays[:MOST_LIVE]:
+    for residency in residencies[:MOST_LIVE]:
         left, right = shown.columns(residency)
-        stay = stay_of(residency.origin, residency.ending, name in shown.graph.outputs)
-        text = f"steps {left + 1} – {right}: {stay}"
+        kind = stay_of(residency.origin, residency.ending, name in shown.graph.outputs)
+        text = f"steps {left + 1} – {right}: {kind}"
         where = address_text(residency.spans[0].start, "KiB")
         where = f"{residency.memory} {where}" if several(shown) else where
-        rows.append({"text": text, "chip": STAYS[stay][0], "cells": [where]})
-    if len(stays) > MOST_LIVE:
-        rows.append(fact(f"and {len(stays) - MOST_LIVE} more residencies"))
+        rows.append({"text": text, "chip": STAYS[kind][0], "cells": [where]})
+    if len(residencies) > MOST_LIVE:
+        rows.append(fact(f"and {len(residencies) - MOST_LIVE} more residencies"))
     return rows

@@ -145,9 +145,9 @@ class WholeKind:
         """With nothing selected: the tensors that move most for lack of memory, or the largest."""
         if sizes := {name: size for name, size in shown.moved_bytes.items() if size}:
             return largest_tensors(shown, sizes, "spilled", "the memory is too small for them")
-        stays = shown.residency_columns
-        names = (stays.tensors[at] for at in stays.tensor.tolist())
-        sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))
+        residencies = shown.residency_columns
+        names = (residencies.tensors[at] for at in residencies.tensor.tolist())
+        sizes = dict(zip(names, residencies.size_bytes.tolist(), strict=True))
         return largest_tensors(shown, sizes, "on chip", "nothing is spilled")
 
     def of_part(

@@ -25,11 +25,11 @@ def lifetimes_csv(shown: DisplayedPlan) -> str:
     """
     seen: Counter[str] = Counter()
     rows: list[tuple[str | int, ...]] = []
-    for stay in shown.report.residencies:
-        if stay.memory == shown.memories[0] or several(shown):
-            seen[stay.tensor] += 1
-            again = f"#{seen[stay.tensor]}" if seen[stay.tensor] > 1 else ""
-            rows.append((stay.tensor + again, *shown.columns(stay), stay.size_bytes))
+    for residency in shown.report.residencies:
+        if residency.memory == shown.memories[0] or several(shown):
+            seen[residency.tensor] += 1
+            again = f"#{seen[residency.tensor]}" if seen[residency.tensor] > 1 else ""
+            rows.append((residency.tensor + again, *shown.columns(residency), residency.size_bytes))
     return table(COLUMNS, rows)
 
 

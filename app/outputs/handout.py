@@ -63,9 +63,11 @@ def _section(number: int, item: Item, shown: DisplayedPlan | None) -> str:
 
 def map_svg(shown: DisplayedPlan, step: int) -> str:
     """The address map in small: a rectangle for each stay, addresses upwards, the step marked."""
-    in_memory = [stay for stay in shown.report.residencies if stay.memory == shown.memories[0]]
+    in_memory = [
+        residency for residency in shown.report.residencies if residency.memory == shown.memories[0]
+    ]
     area = {id(s): s.size_bytes * (s.stop_step - s.start_step) for s in in_memory}
-    stays = sorted(in_memory, key=lambda stay: -area[id(stay)])[:MOST]
+    residencies = sorted(in_memory, key=lambda residency: -area[id(residency)])[:MOST]
     used, budget = shown.report.extent_bytes, shown.plan.budget_bytes
     end, top = max(1, shown.steps), max(1, drawn_bytes(used, budget))
     across, up = WIDE / end, (HIGH - 12) / top
@@ -74,12 +76,12 @@ def map_svg(shown: DisplayedPlan, step: int) -> str:
         f' width="{max(0.4, (s.stop_step - s.start_step) * across):.1f}"'
         f' height="{max(0.4, (span.stop - span.start) * up):.1f}"'
         f' fill="{COLOURS.get(s.ending, "#56B4E9")}" stroke="#fff" stroke-width=".5"/>'
-        for s in stays
+        for s in residencies
         for span in s.spans
     ]
-    left_out = len(in_memory) - len(stays)
+    left_out = len(in_memory) - len(residencies)
     rest = f", the {MOST} largest of {left_out + MOST}" if left_out else ""
-    about = f"address map: {len(stays)} stays{rest}, up to {format_bytes(top)}"
+    about = f"address map: {len(residencies)} stays{rest}, up to {format_bytes(top)}"
     limit = f'<path d="M0 {HIGH - top * up:.1f}H{WIDE}" stroke="#16202a" stroke-dasharray="4 3"/>'
     words = format_bytes(top)
     if top < budget:

@@ -38,12 +38,14 @@ def tensors_csv(shown: DisplayedPlan) -> str:
     graph = shown.graph
     about = ("tensor", "kind", "shape", "bytes", "made_by", "readers")
     head = (*about, "stays", "first_step", "last_step", "held_byte_steps", "noncompulsory_bytes")
-    stays: dict[str, list[tuple[int, int, int]]] = {}
-    for stay in shown.report.residencies:
-        stays.setdefault(stay.tensor, []).append((*shown.columns(stay), stay.size_bytes))
+    residencies: dict[str, list[tuple[int, int, int]]] = {}
+    for residency in shown.report.residencies:
+        residencies.setdefault(residency.tensor, []).append(
+            (*shown.columns(residency), residency.size_bytes)
+        )
 
     def row(name: str) -> tuple[Any, ...]:
-        tensor, there = graph.tensors[name], stays.get(name, [])
+        tensor, there = graph.tensors[name], residencies.get(name, [])
         writer = graph.producer.get(name)
         writer_name = graph.operators[writer].name if writer is not None else ""
         life = (min(a for a, _, _ in there) + 1, max(b for _, b, _ in there)) if there else ("", "")
@@ -72,12 +74,21 @@ def residencies_csv(shown: DisplayedPlan) -> str:
     outputs = shown.graph.outputs
 
     def rows() -> Iterable[Sequence[Any]]:
-        for stay in shown.report.residencies:
-            left, right = shown.columns(stay)
-            kind = stay_of(stay.origin, stay.ending, stay.tensor in outputs)
-            for span in stay.spans:
+        for residency in shown.report.residencies:
+            left, right = shown.columns(residency)
+            kind = stay_of(residency.origin, residency.ending, residency.tensor in outputs)
+            for span in residency.spans:
                 size = span.stop - span.start
-                yield (stay.tensor, stay.memory, left + 1, right, span.start, span.stop, size, kind)
+                yield (
+                    residency.tensor,
+                    residency.memory,
+                    left + 1,
+                    right,
+                    span.start,
+                    span.stop,
+                    size,
+                    kind,
+                )
 
     return table(head, rows())
 
@@ -100,8 +111,14 @@ def live_csv(shown: DisplayedPlan, step: int) -> str:
     return table(
         head,
         (
-            (step + 1, stay.tensor, stay.memory, stay.size_bytes, stay.spans[0].start)
-            for stay in shown.live(step)
+            (
+                step + 1,
+                residency.tensor,
+                residency.memory,
+                residency.size_bytes,
+                residency.spans[0].start,
+            )
+            for residency in shown.live(step)
         ),
     )
 

@@ -81,46 +81,48 @@ class Moving(SessionPart):
 
     def to(self, text: str) -> None:
         """Move the chosen stay to an address that was typed."""
-        self._with_chosen(lambda stay: self.move(stay, address_of(text)))
+        self._with_chosen(lambda residency: self.move(residency, address_of(text)))
 
     def by(self, bytes_: int) -> None:
         """Move the chosen stay by some bytes, from where it was last tried."""
-        self._with_chosen(lambda stay: self.move(stay, max(0, self.place_of(stay) + bytes_)))
+        self._with_chosen(
+            lambda residency: self.move(residency, max(0, self.place_of(residency) + bytes_))
+        )
 
     def to_next(self, direction: int) -> None:
         """Move the chosen stay to the next free place above (1) or below (-1)."""
 
-        def move(stay: sp.Residency) -> None:
-            shown, here = self.models.work.shown, self.place_of(stay)
-            room, alignment = room_of(shown.plan, stay), alignment_of(shown.plan)
-            places = free_places(shown.report, stay, room, alignment)
+        def move(residency: sp.Residency) -> None:
+            shown, here = self.models.work.shown, self.place_of(residency)
+            room, alignment = room_of(shown.plan, residency), alignment_of(shown.plan)
+            places = free_places(shown.report, residency, room, alignment)
             ahead = [at for at in places if (at > here if direction > 0 else at < here)]
             if not ahead:
                 raise BadInput(NO_ROOM.format("higher" if direction > 0 else "lower"))
-            self.move(stay, ahead[0] if direction > 0 else ahead[-1])
+            self.move(residency, ahead[0] if direction > 0 else ahead[-1])
 
         self._with_chosen(move)
 
-    def place_of(self, stay: sp.Residency) -> int:
+    def place_of(self, residency: sp.Residency) -> int:
         """The address of a stay, or the one at which it was refused just now."""
         attempt = self.models.work.attempt
         number = attempt.get("number", -1)
         residencies = self.models.work.shown.report.residencies
-        tried = number >= 0 and residencies[number] == stay
-        return int(attempt["offset"]) if tried else stay.spans[0].start
+        tried = number >= 0 and residencies[number] == residency
+        return int(attempt["offset"]) if tried else residency.spans[0].start
 
     def _with_chosen(self, act: Callable[[sp.Residency], None]) -> None:
-        stay, work = self.chosen, self.models.work
+        residency, work = self.chosen, self.models.work
         selected = self.models.look.selection
-        if stay is None:
+        if residency is None:
             there = selected.startswith(TENSOR)
             name = selected.removeprefix(TENSOR)
             work.notice = NOT_HERE.format(name) if there else NO_TENSOR
             return
         try:
-            act(stay)
+            act(residency)
         except BadInput as error:
-            work.notice = f"{stay.tensor} stays where it is: {error}"
+            work.notice = f"{residency.tensor} stays where it is: {error}"
 
     def drop(self, number: int, offset: int) -> None:
         """A rectangle was let go at an address; `number` is the place of its stay."""
@@ -131,18 +133,18 @@ class Moving(SessionPart):
             except BadInput as error:
                 self.models.work.notice = str(error)
 
-    def move(self, stay: sp.Residency, offset: int) -> None:
+    def move(self, residency: sp.Residency, offset: int) -> None:
         """Have `check` judge a stay at another address. Raises `BadInput` where it cannot move."""
         work = self.models.work
         shown: DisplayedPlan = work.shown
-        if reason := why_fixed(shown.plan, stay):
+        if reason := why_fixed(shown.plan, residency):
             raise BadInput(reason)
         self.close()
-        if offset == stay.spans[0].start:
+        if offset == residency.spans[0].start:
             work.attempt = {}
             return
         work.notice = ""
-        number = shown.report.residencies.index(stay)
+        number = shown.report.residencies.index(residency)
         self._asked = (shown, number, offset)
         text = shown.text  # as planned: what is drawn may have a shorter program
         if len(shown.instructions) > AT_ONCE:
@@ -151,7 +153,7 @@ class Moving(SessionPart):
             return
         try:
             plan = sp.Plan.from_json(json.loads(text))
-            moved = judged(plan, shown.report, stay, offset)
+            moved = judged(plan, shown.report, residency, offset)
         except sp.InvalidPlan as error:
             self._refuse(refusal(error))
         else:
@@ -169,12 +171,12 @@ class Moving(SessionPart):
         """Show the refused move beside the last valid plan."""
         assert self._asked is not None
         shown, number, offset = self._asked
-        stay = shown.report.residencies[number]
-        others = in_the_way(shown.report, stay, offset)
-        outside = why_outside(shown.plan, stay, offset)
+        residency = shown.report.residencies[number]
+        others = in_the_way(shown.report, residency, offset)
+        outside = why_outside(shown.plan, residency, offset)
         self.models.work.attempt = {
             "number": number,
-            "tensor": stay.tensor,
+            "tensor": residency.tensor,
             "offset": offset,
             "place": at_text(offset),
             "others": [shown.report.residencies.index(other) for other in others],

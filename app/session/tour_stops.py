@@ -84,18 +84,21 @@ def _largest(shown: DisplayedPlan) -> Any:
 
 def _to_largest(models: Models, _found: Found) -> None:
     shown = _shown(models)
-    stay = _largest(shown)
-    models.look.param.update(selection=tensor_selection(stay.tensor), step=shown.report.peak_step)
+    residency = _largest(shown)
+    models.look.param.update(
+        selection=tensor_selection(residency.tensor), step=shown.report.peak_step
+    )
 
 
 def _map(models: Models) -> str:
     shown = _shown(models)
-    stay = _largest(shown)
-    left, right = shown.columns(stay)
+    residency = _largest(shown)
+    left, right = shown.columns(residency)
     return (
         "This is the memory over time: steps from left to right, addresses from bottom to top. A"
         " rectangle is a tensor that is on chip. The one outlined is"
-        f" {stay.tensor}: {format_bytes(stay.size_bytes)} at address {stay.spans[0].start:,}, from"
+        f" {residency.tensor}: {format_bytes(residency.size_bytes)} at address"
+        f" {residency.spans[0].start:,}, from"
         f" step {left + 1} to step {right}. No two rectangles overlap: no byte is used twice."
     )
 

@@ -15,9 +15,11 @@ from app.model.packing import packed
 from planners.simulator.simulate import traced
 
 
-def judged(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> DisplayedPlan:
+def judged(
+    plan: sp.Plan, report: sp.CheckReport, residency: sp.Residency, offset: int
+) -> DisplayedPlan:
     """The plan with a stay moved, checked and timed. Raises `InvalidPlan` and `BadInput`."""
-    moved = moved_plan(plan, report, stay, offset)
+    moved = moved_plan(plan, report, residency, offset)
     after = sp.check(moved)
     text = json.dumps(moved.to_json(), separators=(",", ":"))
     return DisplayedPlan(moved, after, traced(moved, after, moved.machine), packed(text))
@@ -33,9 +35,9 @@ def run_move(context: JobContext, request: Request) -> None:
     context.progress("checking every byte")
     plan = sp.Plan.from_json(json.loads(request.more["plan"]))
     report = sp.check(plan)
-    stay = report.residencies[request.more["stay"]]
+    residency = report.residencies[request.more["stay"]]
     try:
-        shown = judged(plan, report, stay, request.more["offset"])
+        shown = judged(plan, report, residency, request.more["offset"])
     except sp.InvalidPlan as error:
         context.result("refused", **refusal(error))
         return

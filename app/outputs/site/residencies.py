@@ -13,22 +13,22 @@ def stays_data(shown: DisplayedPlan) -> list[dict[str, Any]]:
 
     Empty where a stay cannot lie elsewhere alone, or memories are parts of the chip's.
     """
-    plan, stays = shown.plan, shown.report.residencies
-    onchip = [stay for stay in stays if stay.memory == shown.memories[0]]
+    plan, residencies = shown.plan, shown.report.residencies
+    onchip = [residency for residency in residencies if residency.memory == shown.memories[0]]
     whole = range(plan.budget_bytes)
-    if len(onchip) != len(stays) or any(
-        fixed or len(stay.spans) != 1 or room_of(plan, stay) != whole
-        for fixed, stay in zip(fixed_stays(plan, stays), stays, strict=True)
+    if len(onchip) != len(residencies) or any(
+        fixed or len(residency.spans) != 1 or room_of(plan, residency) != whole
+        for fixed, residency in zip(fixed_stays(plan, residencies), residencies, strict=True)
     ):
         return []
     return [
         {
-            "name": stay.tensor,
-            "start": stay.start_instruction,
-            "stop": stay.stop_instruction,
-            "steps": list(shown.columns(stay)),
-            "size": stay.size_bytes,
-            "at": stay.spans[0].start,
+            "name": residency.tensor,
+            "start": residency.start_instruction,
+            "stop": residency.stop_instruction,
+            "steps": list(shown.columns(residency)),
+            "size": residency.size_bytes,
+            "at": residency.spans[0].start,
         }
-        for stay in onchip
+        for residency in onchip
     ]

@@ -82,15 +82,15 @@ class Maker:
         with bugs_explained(plan):
             seen = seen_of(plan)
         self._shown[cell.id] = seen.shown
-        stays = stays_data(seen.shown)
+        residencies = stays_data(seen.shown)
         page = replace(seen, around=plan_frame(cell.id), **reasons(seen.shown))
         self.folder.write(page_of(cell), page_html(page))
-        if stays:
-            data = {"stays": stays, "budget": plan.budget_bytes, "steps": seen.shown.steps}
+        if residencies:
+            data = {"stays": residencies, "budget": plan.budget_bytes, "steps": seen.shown.steps}
             self.folder.write(stays_of(cell), data_script("spillwayStays", data))
         return {
             **facts_of(cell, seen.shown),
-            "stays": bool(stays),
+            "stays": bool(residencies),
             "verdicts": self._verdicts(plan),
         }
 

@@ -132,7 +132,7 @@ def _bundled(shown: DisplayedPlan, look: Look, figures: Figures) -> list[str]:
     note = figures.map.note
     if note.text:
         note.text = note.text.removesuffix(ZOOM)
-        pieces = sum(len(stay.spans) for stay in shown.report.residencies)
+        pieces = sum(len(residency.spans) for residency in shown.report.residencies)
         left_out.append(f"Address map: {note.text}, of {pieces:,} in all.")
     bars = figures.timeline.bars
     trace = shown.serial_trace if look.serial else shown.trace

@@ -30,6 +30,6 @@ def selections(shown: DisplayedPlan) -> Iterator[str]:
     yield ""
     yield from (part.selection for part in kind_of(shown).together(shown))
     yield from (operator_selection(operator.name) for operator in graph.operators)
-    seen = dict.fromkeys(stay.tensor for stay in shown.report.residencies)
+    seen = dict.fromkeys(residency.tensor for residency in shown.report.residencies)
     largest = sorted(seen, key=lambda name: -graph.size_bytes(name))
     yield from (tensor_selection(name) for name in largest)

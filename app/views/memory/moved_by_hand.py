@@ -138,14 +138,14 @@ def stay_rows(shown: DisplayedPlan, memory: str) -> list[dict[str, Any]]:
     rows = []
     residencies = shown.report.residencies
     firm = fixed_stays(shown.plan, residencies)
-    for number, (stay, fixed) in enumerate(zip(residencies, firm, strict=True)):
-        if stay.memory != memory:
+    for number, (residency, fixed) in enumerate(zip(residencies, firm, strict=True)):
+        if residency.memory != memory:
             continue
-        left, right = shown.columns(stay)
-        for span in stay.spans:
+        left, right = shown.columns(residency)
+        for span in residency.spans:
             place = (left, right, span.start, span.stop)
-            when = (stay.start_instruction, min(last_of(stay), EXACT))
-            values = (*place, *when, fixed, stay.tensor, number)
+            when = (residency.start_instruction, min(last_of(residency), EXACT))
+            values = (*place, *when, fixed, residency.tensor, number)
             rows.append(dict(zip(STAYS, values, strict=True)))
     return rows
 
@@ -160,9 +160,9 @@ def refused_columns(
     if not attempt:
         return columns, clash, met
     residencies = shown.report.residencies
-    stay = residencies[attempt["number"]]
-    left, right = shown.columns(stay)
-    low, high = attempt["offset"], attempt["offset"] + stay.size_bytes
+    residency = residencies[attempt["number"]]
+    left, right = shown.columns(residency)
+    low, high = attempt["offset"], attempt["offset"] + residency.size_bytes
     values = (left, right, low, high, attempt["number"], 0, 0.0, f"✕ {attempt['place']}")
     for name, value in zip(HELD, values, strict=True):
         columns[name].append(value)
@@ -246,21 +246,21 @@ class HandBar(pn.viewable.Viewer):
         self.row.visible = bool(shown) and (session.look.by_hand or moved)
         if not self.row.visible:
             return
-        stay, attempt = session.moving.chosen, session.work.attempt
-        free = stay is not None and not why_fixed(shown.plan, stay)
+        residency, attempt = session.moving.chosen, session.work.attempt
+        free = residency is not None and not why_fixed(shown.plan, residency)
         for widget in (self.down, self.up):
             widget.visible = session.look.by_hand
             widget.disabled = not free
         self.address.visible = session.look.by_hand
         self.address.param.update(
-            text=f"{session.moving.place_of(stay):#x}" if stay else "",
-            name_of=stay.tensor if stay else "",
+            text=f"{session.moving.place_of(residency):#x}" if residency else "",
+            name_of=residency.tensor if residency else "",
             nudge=alignment_of(shown.plan),
             locked=not free,
         )
         self.undo.disabled = not (attempt or session.moving.can_undo)
         self.back.disabled = not (attempt or moved)
-        self.text.object = hand_html(session, shown, stay)
+        self.text.object = hand_html(session, shown, residency)
 
     def __panel__(self) -> pn.Column:
         return self.row
@@ -273,7 +273,7 @@ CSS = """
 """
 
 
-def hand_html(session: Session, shown: DisplayedPlan, stay: sp.Residency | None) -> str:
+def hand_html(session: Session, shown: DisplayedPlan, residency: sp.Residency | None) -> str:
     """One line: what was refused and why, what was moved, or what can be done."""
     attempt, moves = session.work.attempt, shown.plan.details.moves
     if attempt:
@@ -283,7 +283,11 @@ def hand_html(session: Session, shown: DisplayedPlan, stay: sp.Residency | None)
         )
     if session.work.judging:
         return '<div class="hand" role="status">check looks at every byte…</div>'
-    if stay is not None and session.look.by_hand and (reason := why_fixed(shown.plan, stay)):
+    if (
+        residency is not None
+        and session.look.by_hand
+        and (reason := why_fixed(shown.plan, residency))
+    ):
         return f'<div class="hand">{escape(reason)}</div>'
     parts = []
     if moves:
@@ -292,11 +296,11 @@ def hand_html(session: Session, shown: DisplayedPlan, stay: sp.Residency | None)
         parts.append("save the plan to keep the moves: links hold the planner's plan")
     if not session.look.by_hand:
         return f'<div class="hand" role="status">{" · ".join(parts)}</div>'
-    if stay is None:
+    if residency is None:
         parts.append("drag a rectangle up or down, or select one and type its address")
     else:
-        place = at_text(stay.spans[0].start)
-        parts.append(f"<b>{escape(stay.tensor)}</b> at {place}: drag it, or type an address")
+        place = at_text(residency.spans[0].start)
+        parts.append(f"<b>{escape(residency.tensor)}</b> at {place}: drag it, or type an address")
     return f'<div class="hand" role="status">{" · ".join(parts)}</div>'
 
 

@@ -11,7 +11,7 @@ from app.display.compare import (
     ONLY_THERE,
     Columns,
     comparable,
-    stays,
+    compared_residencies,
 )
 from app.display.displayed_plan import DisplayedPlan
 from app.widgets.glyphs import put
@@ -84,17 +84,21 @@ def outline_columns(
     data: dict[str, dict[str, list[float]]] = {k: {s: [] for s in SIDES} for k in OUTLINES}
     if there is None or not comparable(here, there):
         return data
-    both = stays(here, there, by)
+    both = compared_residencies(here, there, by)
     rows: list[tuple[Any, str, Columns]] = [
-        (stay, kind, here.columns(stay))
-        for stay, kind in both.kinds
-        if kind in data and stay.memory == memory
+        (residency, kind, here.columns(residency))
+        for residency, kind in both.kinds
+        if kind in data and residency.memory == memory
     ]
-    rows += [(stay, ONLY_THERE, at) for stay, at in both.only_there if stay.memory == memory]
+    rows += [
+        (residency, ONLY_THERE, at)
+        for residency, at in both.only_there
+        if residency.memory == memory
+    ]
     if len(rows) > MOST:  # more could not be distinguished, and take the browser seconds
         rows = sorted(rows, key=lambda row: (row[2][0] - row[2][1]) * row[0].size_bytes)[:MOST]
-    for stay, kind, (left, right) in rows:
-        for span in stay.spans:
+    for residency, kind, (left, right) in rows:
+        for span in residency.spans:
             for side, value in zip(SIDES, (left, right, span.start, span.stop), strict=True):
                 data[kind][side].append(value)
     return data

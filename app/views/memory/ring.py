@@ -162,8 +162,8 @@ def ring_columns(shown: DisplayedPlan, pool: PoolRuns, step: int) -> dict[str, l
     run = pool.run_at(step)
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     spans: dict[str, list[Span]] = {}
-    for stay in shown.live(step):
-        spans.setdefault(stay.tensor, []).extend(stay.spans)
+    for residency in shown.live(step):
+        spans.setdefault(residency.tensor, []).extend(residency.spans)
     for tensor in sorted(spans, key=lambda name: run.role(name) != "workspace"):
         role = run.role(tensor)
         colour, hatch, _ = ROLES[role]
@@ -185,10 +185,10 @@ def changes(
     for steps, old in ((step, step - 1), (step - 1, step)):
         rows: dict[str, list[Any]] = {"start": [], "end": []}
         kept = set(shown.live(old)) if 0 <= old < shown.steps else set()
-        for stay in shown.live(steps) if steps >= 0 else ():
-            if stay in kept or run.role(stay.tensor) == "workspace":
+        for residency in shown.live(steps) if steps >= 0 else ():
+            if residency in kept or run.role(residency.tensor) == "workspace":
                 continue
-            for span in stay.spans if _inner(pool, stay.tensor) else ():
+            for span in residency.spans if _inner(pool, residency.tensor) else ():
                 start, end = wedge(span.start, span.stop, pool.size_bytes)
                 rows["start"].append(start)
                 rows["end"].append(end)

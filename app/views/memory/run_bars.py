@@ -173,11 +173,11 @@ def held_bytes(shown: DisplayedPlan) -> list[int]:
     pool = shown.pool
     assert pool is not None
     by_step = [0] * shown.steps
-    for stay in shown.report.residencies:
-        left, right = shown.columns(stay)
+    for residency in shown.report.residencies:
+        left, right = shown.columns(residency)
         for step in range(left, right):
-            if pool.run_at(step).role(stay.tensor) != "workspace":
-                by_step[step] += stay.size_bytes
+            if pool.run_at(step).role(residency.tensor) != "workspace":
+                by_step[step] += residency.size_bytes
     return [max(by_step[run.start_step : run.stop_step], default=0) for run in pool.runs]
 
 
