@@ -21,9 +21,9 @@ def fullest(residencies: Iterable[sp.Residency], positions: Sequence[int]) -> in
         change[start] = change.get(start, 0) + residency.size_bytes
         if stop <= last:
             change[int(stop)] = change.get(int(stop), 0) - residency.size_bytes
-    held, most, at = 0, -1, first
+    live_bytes, most, at = 0, -1, first
     for position in sorted(change):
-        held += change[position]
-        if held > most:
-            most, at = held, position
+        live_bytes += change[position]
+        if live_bytes > most:
+            most, at = live_bytes, position
     return at

@@ -33,14 +33,14 @@ def stretches_of(plan: sp.Plan, ran: Sequence[tuple[str, ...]]) -> tuple[RunStre
 
     What the details of a file name and the graph does not have is left out.
     """
-    index, steps, found = plan.graph.index, _steps(ran), []
+    index, steps, stretches = plan.graph.index, _steps(ran), []
     for number, stretch in enumerate(plan.details.stretches, 1):
         first, last = index.get(stretch.first, 0), index.get(stretch.last, -1)
         names = tuple(op.name for op in plan.graph.operators[first : last + 1])
         if runs := [steps[name] for name in names if name in steps]:
             start, stop = min(a for a, _ in runs), max(b for _, b in runs) + 1
-            found.append(RunStretch(stretch, f"{_way(stretch)} {number}", names, start, stop))
-    return tuple(found)
+            stretches.append(RunStretch(stretch, f"{_way(stretch)} {number}", names, start, stop))
+    return tuple(stretches)
 
 
 def _steps(ran: Sequence[tuple[str, ...]]) -> dict[str, tuple[int, int]]:

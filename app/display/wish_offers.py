@@ -48,15 +48,15 @@ def offers(
     shown: DisplayedPlan, selection: str, wishes: Sequence[str], planner: str
 ) -> list[WishOffer]:
     """The buttons that make sense for what is selected, under a planner."""
-    known, buttons = KNOWN.get(planner, ()), list[WishOffer]()
+    supported, buttons = KNOWN.get(planner, ()), list[WishOffer]()
     tensor, operator = wished_tensor(shown, selection), wished_operator(shown, selection)
-    if tensor and "keep" in known and not why_no_choice(shown, tensor, planner):
+    if tensor and "keep" in supported and not why_no_choice(shown, tensor, planner):
         buttons += _of_tensor(tensor, wishes, "its output " if operator else "")
-    if operator and "before" in known:
+    if operator and "before" in supported:
         about = "then tap the other operator; Escape cancels"
         buttons.append(WishOffer("Run before…", f"{PICK}before {operator}", about))
         buttons.append(WishOffer("Run after…", f"{PICK}after {operator}", about))
-    if operator and "fuse" in known:
+    if operator and "fuse" in supported:
         buttons += _of_groups(shown, operator, wishes)
     return buttons
 

@@ -49,8 +49,8 @@ def bundled(shown: DisplayedPlan) -> DisplayedPlan:
 
     Raises `BadInput` for a program of more instructions than are ever drawn.
     """
-    found, program = shown.report.residencies, shown.plan.program
-    replayed = found.replayed if isinstance(found, Residencies) else None
+    replayed_rows, program = shown.report.residencies, shown.plan.program
+    replayed = replayed_rows.replayed if isinstance(replayed_rows, Residencies) else None
     table = replayed.operands.table if replayed else table_of(program)
     if table is None:
         raise sp.BadInput(f"programs of more than {MOST_INSTRUCTIONS:,} instructions are not drawn")

@@ -70,8 +70,8 @@ def moving(shown: DisplayedPlan, name: str) -> Row:
     crossed, more = shown.facts.crossed.get(name, 0), shown.moved_bytes.get(name, 0)
     why = f"{format_bytes(more)} of it is spill traffic"
     about = f"{why}; its transfers take {seconds_text(seconds)}"
-    told = fact(f"moves {', '.join(times)}, {seconds_text(seconds)}", format_bytes(crossed))
-    return {**told, "about": about}
+    moving_fact = fact(f"moves {', '.join(times)}, {seconds_text(seconds)}", format_bytes(crossed))
+    return {**moving_fact, "about": about}
 
 
 def transfers(shown: DisplayedPlan, name: str) -> tuple[int, int, float]:

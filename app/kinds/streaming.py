@@ -94,11 +94,11 @@ class StreamKind(WholeKind):
     def drawn(self, shown: DisplayedPlan, selection: str) -> set[str]:
         """Tensors, and the map's names for the parameters of the selected operator, or of a
         parameter's operator."""
-        found, tensors = super().drawn(shown, selection), shown.graph.tensors
+        by_name, tensors = super().drawn(shown, selection), shown.graph.tensors
         tensor = tensors.get(selection.removeprefix(TENSOR))
         if selection.startswith(TENSOR) and (tensor is None or tensor.kind != "parameter"):
-            return found
-        return found | {WEIGHTS + name for name in selected_operators(shown.graph, selection)}
+            return by_name
+        return by_name | {WEIGHTS + name for name in selected_operators(shown.graph, selection)}
 
     def live(self, shown: DisplayedPlan, step: int, unit: str) -> list[Row]:
         return live_stream_rows(shown, _stream(shown), step)

@@ -148,7 +148,7 @@ def _factor(kind: Quantity, unit: str) -> Decimal | None:
     `mj`."""
     if unit in kind.units:
         return Decimal(kind.units[unit])
-    near = {factor for known, factor in kind.units.items() if known.lower() == unit.lower()}
+    near = {factor for unit_name, factor in kind.units.items() if unit_name.lower() == unit.lower()}
     return Decimal(near.pop()) if len(near) == 1 else None
 
 

@@ -123,13 +123,13 @@ def best(points: Sequence[Point], x: str, y: str) -> set[int]:
     alike: dict[str, list[int]] = {}
     for i, p in enumerate(points):
         alike.setdefault(weights_done(p["problem"]), []).append(i)
-    return {i for own in alike.values() for i in _best_of(points, own, x, y)}
+    return {i for members in alike.values() for i in _best_of(points, members, x, y)}
 
 
-def _best_of(points: Sequence[Point], own: Sequence[int], x: str, y: str) -> list[int]:
+def _best_of(points: Sequence[Point], members: Sequence[int], x: str, y: str) -> list[int]:
     """The same of the points at some positions alone."""
-    places = {i: (value(points[i], x), value(points[i], y)) for i in own}
-    corners = {places[own[k]] for k in front([points[i] for i in own], x, y)}
+    places = {i: (value(points[i], x), value(points[i], y)) for i in members}
+    corners = {places[members[k]] for k in front([points[i] for i in members], x, y)}
     return [i for i, place in places.items() if place in corners]
 
 
@@ -191,9 +191,9 @@ def floor(points: Sequence[Point], axis: str, graph: sp.Graph, machine: Machine)
         return None
     if axis == "latency" and any(p.get("own_times") for p in points):
         return None
-    found = [_floors(graph, machine, weights_done(p["problem"])) for p in points]
+    floors_of_points = [_floors(graph, machine, weights_done(p["problem"])) for p in points]
     values = {"traffic": "compulsory_bytes", "latency": "latency_s", "energy": "energy_j"}
-    return min(float(getattr(floors, values[axis])) for floors in found)
+    return min(float(getattr(floors, values[axis])) for floors in floors_of_points)
 
 
 FLOORS: Mapping[str, str] = {

@@ -75,17 +75,17 @@ class ProblemFields(param.Parameterized):
         key = f"{self.planner}.{name}"
         return self.options.get(key, spec_of(key).default)
 
-    def fields_of(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields that change if `asked` sets fields and options of the planner.
+    def fields_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that change if `values` sets fields and options of the planner.
 
         `parameters=True` is short for `weights="counted"`. Raises `BadInput` for an option that the
         planner does not have, or a value it cannot have.
         """
-        if "parameters" in asked:
-            rest = {name: value for name, value in asked.items() if name != "parameters"}
-            asked = {**rest, "weights": asked_weights(asked)}
-        fields = {name: value for name, value in asked.items() if name in FIELDS}
-        chosen = {name: value for name, value in asked.items() if name not in FIELDS}
+        if "parameters" in values:
+            rest = {name: value for name, value in values.items() if name != "parameters"}
+            values = {**rest, "weights": asked_weights(values)}
+        fields = {name: value for name, value in values.items() if name in FIELDS}
+        chosen = {name: value for name, value in values.items() if name not in FIELDS}
         planner = fields.get("planner", self.planner)
         if chosen:
             options = fields.get("options", self.options)

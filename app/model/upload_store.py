@@ -105,10 +105,10 @@ def _own(place: Path) -> Path:
     else made it first, or may write to it."""
     try:
         place.mkdir(mode=0o700, exist_ok=True)
-        found = os.lstat(place)
+        status = os.lstat(place)
     except OSError as error:
         raise sp.BadInput(f"Files cannot be kept in {place}: {error.strerror}.") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise sp.BadInput(f"Files are not kept in {place}: others can write to it.")
     return place
 

@@ -100,7 +100,7 @@ def _end(handler: Any, session: ServerSession | None, code: int, why: str) -> No
 
 def bound_what_is_made() -> None:
     """Have no more made of a message than it may hold: packed bytes and models would grow."""
-    theirs, made = Deserializer._decode_bytes, Deserializer._decode_object_ref
+    theirs, decode_reference = Deserializer._decode_bytes, Deserializer._decode_object_ref
     if theirs.__name__ == "decode_bytes_bounded":
         return
 
@@ -112,7 +112,7 @@ def bound_what_is_made() -> None:
         reader._spillway_made = getattr(reader, "_spillway_made", 0) + 1
         if reader._spillway_made > MODELS:
             raise DeserializationError(f"more than {MODELS} models in a message")
-        return made(reader, said)
+        return decode_reference(reader, said)
 
     Deserializer._decode_bytes = decode_bytes_bounded
     Deserializer._decode_object_ref = decode_object_bounded

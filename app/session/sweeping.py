@@ -106,11 +106,11 @@ class Sweeps(SessionPart):
 
     def forget(self) -> None:
         """Another network is on screen: clear its chart, but keep a sweep that waits for it."""
-        asked, work = self._asked, self.models.work
+        waiting, work = self._asked, self.models.work
         self.close()
-        self._asked = asked
-        stage = WAITS if asked else ""
-        work.param.update(points=[], sweep={}, sweeping=bool(asked), sweep_progress=stage)
+        self._asked = waiting
+        stage = WAITS if waiting else ""
+        work.param.update(points=[], sweep={}, sweeping=bool(waiting), sweep_progress=stage)
 
     def close(self) -> None:
         """The visitor has gone."""

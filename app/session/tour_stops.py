@@ -104,12 +104,13 @@ def _map(models: Models) -> str:
 
 
 def _budget(models: Models) -> str:
-    shown, known = _shown(models), models.work.budgets
+    shown, budgets = _shown(models), models.work.budgets
     spilled = shown.report.noncompulsory_bytes
     text = (
-        f"Below MR, {format_bytes(known['MR'])}, no plan exists: one operator alone needs that."
-        f" From MP, {format_bytes(known['MP'])}, on there is an order in which nothing is spilled. "
-        if known
+        f"Below MR, {format_bytes(budgets['MR'])}, no plan exists: one operator alone needs that."
+        f" From MP, {format_bytes(budgets['MP'])}, on there is an order in which nothing is"
+        " spilled. "
+        if budgets
         else ""
     )
     best = shown.plan.claims.status == "optimal"

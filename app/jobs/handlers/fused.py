@@ -82,21 +82,21 @@ def run_preview(context: JobContext, request: Request) -> None:
 
 def run_why(context: JobContext, request: Request) -> None:
     """Report what the groups of a plan would cost otherwise, and why they are as they are."""
-    groups, asked = live(context, request.problem), request.more
+    groups, parameters = live(context, request.problem), request.more
     joint = bool(request.problem["options"].get("joint"))
-    reasons = reasons_of(groups, asked["groups"], asked["budget_bytes"], joint)
-    for name, facts in zip(asked["names"], reasons, strict=True):
+    reasons = reasons_of(groups, parameters["groups"], parameters["budget_bytes"], joint)
+    for name, facts in zip(parameters["names"], reasons, strict=True):
         if context.stopped:
             return
         context.result("why", group=name, facts=facts)
 
 
 def reasons_of(
-    known: Live, groups: Sequence[Sequence[int]], budget_bytes: int, joint: bool
+    groups_live: Live, groups: Sequence[Sequence[int]], budget_bytes: int, joint: bool
 ) -> Iterator[dict[str, Any]]:
     """Of each group, as positions of operators: what it would cost otherwise, and why it is so."""
     masks = [sum(1 << i for i in group) for group in groups]
-    explainer = Explainer(known.model, masks, budget_bytes, joint=joint)
+    explainer = Explainer(groups_live.model, masks, budget_bytes, joint=joint)
     for k in range(len(masks)):
         yield {
             "alone_bytes": explainer.alone_bytes(k),

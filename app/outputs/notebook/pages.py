@@ -235,11 +235,11 @@ def report_page(report: sp.CheckReport, _paints: Paints) -> str:
 
 
 def _cards(cards: list[tuple[str, str]]) -> str:
-    made = "".join(
+    cards_html = "".join(
         f'<div class="card"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
         for value, label in cards
     )
-    return f'<div class="cards">{made}</div>'
+    return f'<div class="cards">{cards_html}</div>'
 
 
 def _told() -> str:

@@ -71,11 +71,11 @@ def step_rows(
     key, unit = looks
     memory = kind_of(shown).memory(shown, key)
     for step in steps:
-        told = shown.told.get((step, memory, unit))
-        if told is None:
+        page = shown.told.get((step, memory, unit))
+        if page is None:
             tables = live_rows(shown, step, unit), story_rows(shown, step)
-            told = shown.told[step, memory, unit] = (live_title(shown, step, memory), *tables)
-        title, live, story = told
+            page = shown.told[step, memory, unit] = (live_title(shown, step, memory), *tables)
+        title, live, story = page
         numbers["title"].append(title)
         numbers["live"].append(book.numbers(live))
         numbers["story"].append(book.numbers(story))

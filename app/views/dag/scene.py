@@ -135,12 +135,12 @@ def looks_of(bands: Sequence[Band]) -> list[tuple[str, str]]:
 def group_lines(graph: sp.Graph, nodes: Sequence[BlockNode], bands: Sequence[Band]) -> list[str]:
     """What the hover of each node says of its band, or in which bands it has operators."""
     lines = [f"in {band.name}: {band.line}" for band in bands]
-    group_of, looks, told = band_of(graph, bands), looks_of(bands), []
+    group_of, looks, texts = band_of(graph, bands), looks_of(bands), []
     for node in nodes:
         groups = groups_in(node, group_of)
         several = f"in {group_words(groups, looks)}" if groups else ""
-        told.append(lines[groups[0]] if len(groups) == 1 else several)
-    return told
+        texts.append(lines[groups[0]] if len(groups) == 1 else several)
+    return texts
 
 
 def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:

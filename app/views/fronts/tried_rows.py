@@ -18,9 +18,9 @@ def tried_rows(shown: DisplayedPlan) -> list[dict[str, Any]]:
     if not tried:
         return []
     title = {"title": True, "text": f"least {tried[0].objective} of all planners", "cells": [""]}
-    inf, own = float("inf"), shown.plan.planner
+    inf, planner = float("inf"), shown.plan.planner
     best_first = sorted(
-        tried, key=lambda t: (inf, False) if t.value is None else (t.value, t.planner != own)
+        tried, key=lambda t: (inf, False) if t.value is None else (t.value, t.planner != planner)
     )
     return [title, *map(_row, best_first)]
 

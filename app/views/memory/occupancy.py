@@ -182,12 +182,14 @@ class Occupancy:
 
     def _bars(self, shown: DisplayedPlan, starts: range) -> dict[str, Any]:
         """A bar from each start to the next, as high as the highest of its steps."""
-        held, (room, of) = self.held_bytes, self.whole
-        highest = max(held, default=0)
+        held_bytes, (room, of) = self.held_bytes, self.whole
+        highest = max(held_bytes, default=0)
         several = starts.step > 1
         stops = [min(start + starts.step, shown.steps) for start in starts]
-        most = [max(range(a, b), key=held.__getitem__) for a, b in zip(starts, stops, strict=True)]
-        top = [held[step] for step in most]
+        most = [
+            max(range(a, b), key=held_bytes.__getitem__) for a, b in zip(starts, stops, strict=True)
+        ]
+        top = [held_bytes[step] for step in most]
         among = f", the most of {starts.step} steps" if several else ""
         return {
             "left": [self.moved(start) for start in starts],

@@ -188,7 +188,7 @@ def bar_columns(shown: DisplayedPlan) -> tuple[dict[str, list[Any]], dict[str, l
     bars: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     free: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for run, tensors in zip(pool.runs, held_bytes(shown), strict=True):
-        held, extent = tensors + run.workspace_bytes, pool.extent_bytes(run)
+        bytes_in_use, extent = tensors + run.workspace_bytes, pool.extent_bytes(run)
         sizes = (
             f"{format_bytes(tensors)} of tensors, {format_bytes(run.workspace_bytes)} of workspace;"
             f" {format_bytes(extent)} including the distance kept free between them"
@@ -201,8 +201,8 @@ def bar_columns(shown: DisplayedPlan) -> tuple[dict[str, list[Any]], dict[str, l
         ):
             _add(bars, run.number, (at, at + size), (colour, hatch), words)
             at += size
-        if extent > held:
-            _add(free, run.number, (held, extent), (GREY, PLAIN), words)
+        if extent > bytes_in_use:
+            _add(free, run.number, (bytes_in_use, extent), (GREY, PLAIN), words)
     return bars, free
 
 

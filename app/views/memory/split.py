@@ -65,14 +65,14 @@ class SplitView(pn.viewable.Viewer):
         steps = memory.steps
         below = AddressMap(self.theme, steps)
         below.figure.y_range = memory.y_range
-        held = Occupancy(self.theme, steps)
-        held.figure.y_range = occupancy.y_range
+        occupancy_below = Occupancy(self.theme, steps)
+        occupancy_below.figure.y_range = occupancy.y_range
         lanes = TimelineView(self.theme, timeline.x_range)
-        pairs = ((memory, below), (occupancy, held), (timeline, lanes))
-        for own, other in pairs:
+        pairs = ((memory, below), (occupancy, occupancy_below), (timeline, lanes))
+        for upper, other in pairs:
             for side in ("left", "right"):
-                own.cursor.js_link(side, other.cursor, side)
-        self.views = below, held, lanes
+                upper.cursor.js_link(side, other.cursor, side)
+        self.views = below, occupancy_below, lanes
         figures = [pn.pane.Bokeh(view.figure, **WIDE) for view in self.views]
         self.box[:] = [self.title, *figures]
 
@@ -88,7 +88,7 @@ class SplitView(pn.viewable.Viewer):
 
     def _draw(self, here: DisplayedPlan, there: DisplayedPlan) -> None:
         assert self.views is not None
-        below, held, lanes = self.views
+        below, occupancy_below, lanes = self.views
         memory, _occupancy, timeline = self.above
         look = self.session.look
         aligned = warp(here, there, look.aligned)
@@ -100,8 +100,8 @@ class SplitView(pn.viewable.Viewer):
         if room := room_in(there, key):
             below.limit.location = room
             below.far.say("", room)
-        held.show(there, moved=moved, memory=key)
-        held.set_axis(timed=not memory.moved.same)
+        occupancy_below.show(there, moved=moved, memory=key)
+        occupancy_below.set_axis(timed=not memory.moved.same)
         lanes.show(there, look.serial)
         self._same_time(here, there, timeline.x_range)
         self._place(here, look.step)

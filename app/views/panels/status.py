@@ -99,16 +99,18 @@ def status_html(session: Session) -> str:
         return f'<span class="rest">{preview_text(preview, work.shown.plan.budget_bytes)}</span>'
     if session.stale:
         return f'{former}<span class="rest">differs from what is chosen above</span>'
-    said = escape(recalled_text(work.recalled)) + marked(assumptions(work.shown), REST_TERMS)
-    return f'<span class="rest">{said}</span>'
+    text = escape(recalled_text(work.recalled)) + marked(assumptions(work.shown), REST_TERMS)
+    return f'<span class="rest">{text}</span>'
 
 
 def _former(session: Session) -> str:
     """The problem of the plan on screen, by what tells it from the chosen one."""
-    shown, asked = session.work.shown, session.work.shown_for
+    shown, problem = session.work.shown, session.work.shown_for
     assert shown is not None
-    what = f"{shown.graph.name}, {asked.get('budget', '')}"
-    differs = {name for name in asked if asked[name] != getattr(session.problem, name, asked[name])}
+    what = f"{shown.graph.name}, {problem.get('budget', '')}"
+    differs = {
+        name for name in problem if problem[name] != getattr(session.problem, name, problem[name])
+    }
     if differs & {"model", "budget"}:
         return what
     if differs & {"machine", "machine_fields"}:

@@ -115,10 +115,10 @@ def _leaving_rows(shown: DisplayedPlan, name: str) -> list[Row]:
     out = shown.facts.stored.get(name) if shown.moved_bytes.get(name) else None
     if out is None:
         return []
-    graph, own, rows = shown.graph, tensor_selection(name), list[Row]()
+    graph, selection, rows = shown.graph, tensor_selection(name), list[Row]()
     for step in (max(0, out - 1), out):  # what makes room for a step is told in the one before
         for row in story_rows(shown, step):
-            if row["key"] == own and row["mark"] == MARKS["out"][0] and not rows:
+            if row["key"] == selection and row["mark"] == MARKS["out"][0] and not rows:
                 rows.append({**row, "text": f"step {step + 1}: {row['text']}", "key": ""})
     if name in graph.producer:
         maker = graph.operators[graph.producer[name]].name
