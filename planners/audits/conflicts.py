@@ -79,12 +79,12 @@ class HeldLayer:
 
     def between(self, start: int, stop: int) -> list[int]:
         """Who holds bytes of `[start, stop)`."""
-        found, at = [], bisect_right(self._starts, start) - 1
+        owners, at = [], bisect_right(self._starts, start) - 1
         if at >= 0 and self._held[self._starts[at]][0] > start:
-            found.append(self._held[self._starts[at]][1])
+            owners.append(self._held[self._starts[at]][1])
         for other in self._starts[at + 1 : bisect_left(self._starts, stop)]:
-            found.append(self._held[other][1])
-        return found
+            owners.append(self._held[other][1])
+        return owners
 
     def hold(self, start: int, stop: int, tensor: int) -> None:
         insort(self._starts, start)

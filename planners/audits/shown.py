@@ -71,8 +71,10 @@ def as_plan(plan: ForeignPlan, memory: str, machine: Machine, planner: str) -> P
     extent = max(t.stop for t in tensors)
     target = with_scratchpad(machine, extent)
     program = _program(graph, target, tensors, steps)
-    held, moved = account(graph, program), Clock(0.0)
-    claims = held.claims(held.traffic_bytes, held.traffic_bytes, plan.tool, moved, proven=False)
+    accounted, moved = account(graph, program), Clock(0.0)
+    claims = accounted.claims(
+        accounted.traffic_bytes, accounted.traffic_bytes, plan.tool, moved, proven=False
+    )
     notes = (SHOWN_AS, *plan.notes)
     return Plan(planner, graph, target, extent, program, claims, notes=notes)
 

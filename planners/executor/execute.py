@@ -112,8 +112,8 @@ def execute(
         exact = Float64Run(module, inputs, state, eager) if float64 else None
         reference = eager(module, torch.utils._pytree.tree_map_only(torch.Tensor, _copy, inputs))
         kept = {path: attrgetter(path)(module) for path in state}
-    found, expected = tensors_in([outputs, state]), tensors_in([reference, kept])
-    pairs = list(zip(found, expected, strict=True))
+    computed, expected = tensors_in([outputs, state]), tensors_in([reference, kept])
+    pairs = list(zip(computed, expected, strict=True))
     return Execution(
         outputs=outputs,
         reference=reference,
@@ -121,7 +121,7 @@ def execute(
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
         state=state,
-        float64=exact.errors(found, expected) if exact else None,
+        float64=exact.errors(computed, expected) if exact else None,
     )
 
 
@@ -346,26 +346,26 @@ class ProgramRunner:
 
     def _add(self, op: Operator, item: Compute, sums: tuple[int, int]) -> None:
         """Add the products of these channels to what is written, and finish what is complete."""
-        fetch, made = self._fetch(op, item), []
+        fetch, completed = self._fetch(op, item), []
         for operand in item.writes:
             box, key = operand.piece.box, self.arena.key(operand)
             value = self._products(op, box, sums, fetch)
             before = self.summed.pop(key, 0)
             wide = self.form.sums(self.graph, op)
-            own, value = value.dtype, value if wide is None else value.to(wide)
+            dtype, value = value.dtype, value if wide is None else value.to(wide)
             if before:
                 value = value + self.arena.read(operand)
             if before + sums[1] - sums[0] < (reduced(self.graph, op) or 0):
                 self.summed[key] = before + sums[1] - sums[0]
             else:  # It takes its own bytes, the first of those that it had.
-                value = self._finished(op, box, value.to(own), fetch)
+                value = self._finished(op, box, value.to(dtype), fetch)
                 self.arena.poison(operand.region)
                 size = piece_bytes(self.graph, operand.piece)
                 operand = Operand(operand.piece, operand.region._replace(size_bytes=size))
-            made.append((operand, value))
+            completed.append((operand, value))
         for at in item.frees:
             self.arena.poison(item.reads[at].region)
-        for operand, value in made:
+        for operand, value in completed:
             full = operand.piece == self.whole[operand.piece.tensor]
             self.arena.write(operand, value, whole=full)
         self.computed += 1

@@ -70,8 +70,8 @@ def _run_whole(op: Operator, wanted: Mapping[str, Box]) -> list[str]:
     """
     names: dict[str, None] = {}
     for part in op.parts:
-        known = all(name in names or name in op.parameters for name in part.reads)
-        if part.name in wanted and known and not part.relation:
+        readable = all(name in names or name in op.parameters for name in part.reads)
+        if part.name in wanted and readable and not part.relation:
             names[part.name] = None
     return list(names)
 
@@ -101,19 +101,19 @@ class _BoxCall:
     def run(self, values: list[torch.Tensor | None]) -> torch.Tensor:
         """The value. Raises `Unknown` where it cannot be made apart."""
         word, *numbers = self.part.relation or ("",)
-        known = [value for value in values if value is not None]
+        seen = [value for value in values if value is not None]
         if word == "cat":
-            return torch.cat(known, int(numbers[0]))
-        if not known or (word not in SKIPS and len(known) < len(values)):
+            return torch.cat(seen, int(numbers[0]))
+        if not seen or (word not in SKIPS and len(seen) < len(values)):
             raise Unknown
-        made = self._view(str(word), [int(n) for n in numbers], known[0])
-        if made is None:
+        result = self._view(str(word), [int(n) for n in numbers], seen[0])
+        if result is None:
             # What is not read stands empty.
-            given = [known[0].new_empty(0) if value is None else value for value in values]
-            made = self._kernel(str(word), dict(zip(self.part.reads, given, strict=True)))
-        if tuple(made.shape) != _sizes(self.box):
+            given = [seen[0].new_empty(0) if value is None else value for value in values]
+            result = self._kernel(str(word), dict(zip(self.part.reads, given, strict=True)))
+        if tuple(result.shape) != _sizes(self.box):
             raise Unknown
-        return made
+        return result
 
     def _view(self, word: str, numbers: list[int], value: torch.Tensor) -> torch.Tensor | None:
         """Views move elements; None for other calls."""
@@ -187,13 +187,13 @@ class _BoxCall:
 
     def _transposed(self, given: Mapping[str, Any]) -> torch.Tensor:
         data, op = self.reads[0], self.op
-        made: torch.Tensor
+        result: torch.Tensor
         if data is None:  # Nothing is seen from here.
-            made = given["weight"].new_zeros(_sizes(self.box))
+            result = given["weight"].new_zeros(_sizes(self.box))
         else:
-            made = TransposedWindow(op, self.part.shape[1], self.box, data).run(given)
+            result = TransposedWindow(op, self.part.shape[1], self.box, data).run(given)
         bias = given.get("bias")
-        return made if bias is None else made + bias.reshape(-1, *[1] * len(op.kernel))
+        return result if bias is None else result + bias.reshape(-1, *[1] * len(op.kernel))
 
     def _grouped(self, given: Mapping[str, Any]) -> torch.Tensor:
         """The norm of the groups that were read, of which what is wanted is cut."""
@@ -221,22 +221,22 @@ class _BoxCall:
         numbers = [int(n) for n in self.part.relation[2:]]
         axes = zip(self.box, *(numbers[i::4] for i in range(4)), strict=True)
         places: list[int | slice] = []
-        for (a, b), start, stop, step, stays in axes:
+        for (a, b), start, stop, step, kept in axes:
             first = start + max(0, -((start - a) // step)) * step
             if first >= min(b, stop):
                 places = []
                 break
-            places.append(slice(first - a, min(b, stop) - a, step) if stays else start - a)
+            places.append(slice(first - a, min(b, stop) - a, step) if kept else start - a)
         read, (before, *others) = self.reads[0], args
-        made: torch.Tensor = (others[0] if read is None else before).new_zeros(_sizes(self.box))
+        result: torch.Tensor = (others[0] if read is None else before).new_zeros(_sizes(self.box))
         if read is not None:
-            made[within(read, self.box)] = before
+            result[within(read, self.box)] = before
         if places or not self.box:
             if isinstance(target, WriteThrough):
-                target.target(made[tuple(places)], *others, **kwargs)
+                target.target(result[tuple(places)], *others, **kwargs)
             else:  # Scattered.
-                made[tuple(places)] = others[0]
-        return made
+                result[tuple(places)] = others[0]
+        return result
 
     def _pad(self, given: Mapping[str, Any]) -> torch.Tensor:
         (read,), (_, *before) = self.reads, self.part.relation

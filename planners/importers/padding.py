@@ -32,13 +32,13 @@ def graph_of(
 
     A source says where pads were kept that could have been folded. Raises `BadInput`.
     """
-    said = dict(source or {})
+    about = dict(source or {})
     if granularity != "aten":
         folded, count = fold_pads(trace)
         if count:
-            said |= {"folded_pads": count} if fold_padding else {"fold_padding": False}
+            about |= {"folded_pads": count} if fold_padding else {"fold_padding": False}
         trace = folded if fold_padding else trace
-    return to_graph(trace, granularity, bytes_per_element=bytes_per_element, source=said)
+    return to_graph(trace, granularity, bytes_per_element=bytes_per_element, source=about)
 
 
 def fold_pads(trace: CallTrace) -> tuple[CallTrace, int]:

@@ -77,7 +77,7 @@ def changes_of(
     def made(name: str, of: Graph, budget: int, options: Mapping[str, Any]) -> Plan | None:
         limit = max(0.1, SHARE * clock.left_s)
         try:
-            found = planner(name).plan(
+            plan_changed = planner(name).plan(
                 of,
                 plan.machine,
                 budget,
@@ -86,7 +86,7 @@ def changes_of(
             )
         except SpillwayError:
             return None  # There is no such plan: nothing to offer.
-        return with_engines(found)
+        return with_engines(plan_changed)
 
     def change(
         kind: str, plan: Plan | None, tensor: str = "", below: int = report.extent_bytes
@@ -111,8 +111,8 @@ def changes_of(
     below = report.extent_bytes  # What another order and a wish have to be beyond.
     for kind, schedule in ((ADDRESSES, "default"), (ORDER, "joint")):
         if not clock.expired():
-            found = made(COSMA, graph, room, {**least, "schedule": schedule})
-            for each in change(kind, found, below=below):
+            plan_changed = made(COSMA, graph, room, {**least, "schedule": schedule})
+            for each in change(kind, plan_changed, below=below):
                 yield each
                 below = each.peak_bytes if kind == ADDRESSES else below
     if not counted and not clock.expired():

@@ -37,12 +37,16 @@ class PeakPart:
 
 def parts_of_plan(plan: Plan, report: CheckReport) -> tuple[PeakPart, ...]:
     """What fills a plan's memory when it is fullest, the largest first; together its extent."""
-    graph, held = plan.graph, dict[str, int]()
-    for stay in live_at_peak(report.residencies):
-        held[stay.tensor] = held.get(stay.tensor, 0) + stay.size_bytes
-    most = most_elements([stay for stay in report.residencies if stay.tensor in held])
+    graph, bytes_at_peak = plan.graph, dict[str, int]()
+    for residency in live_at_peak(report.residencies):
+        bytes_at_peak[residency.tensor] = (
+            bytes_at_peak.get(residency.tensor, 0) + residency.size_bytes
+        )
+    most = most_elements(
+        [residency for residency in report.residencies if residency.tensor in bytes_at_peak]
+    )
     parts = []
-    for name, size in held.items():
+    for name, size in bytes_at_peak.items():
         tensor = graph.tensors[name]
         kind = KIND_OF.get(tensor.kind, "activations")
         if kind == "activations" and most[name] < tensor.elements:
@@ -53,34 +57,41 @@ def parts_of_plan(plan: Plan, report: CheckReport) -> tuple[PeakPart, ...]:
     return _with_padding(parts, report.extent_bytes)
 
 
-def live_at_peak(stays: Sequence[Residency]) -> list[Residency]:
+def live_at_peak(residencies: Sequence[Residency]) -> list[Residency]:
     """The stays of the first moment at which most bytes are on chip.
 
     What an instruction frees is there until it has run.
     """
-    times, loads = _loads(stays, lambda stay: stay.size_bytes)
+    times, loads = _loads(residencies, lambda residency: residency.size_bytes)
     at = times[max(range(len(times)), key=loads.__getitem__)] if times else 0
-    return [s for s in stays if s.start_instruction <= at and not 0 <= s.stop_instruction <= at]
+    return [
+        s for s in residencies if s.start_instruction <= at and not 0 <= s.stop_instruction <= at
+    ]
 
 
-def most_elements(stays: Iterable[Residency]) -> dict[str, int]:
+def most_elements(residencies: Iterable[Residency]) -> dict[str, int]:
     """By tensor, the most of its elements that are on chip at once."""
     of: dict[str, list[Residency]] = {}
-    for stay in stays:
-        of.setdefault(stay.tensor, []).append(stay)
-    return {name: max(_loads(its, lambda stay: stay.piece.elements)[1]) for name, its in of.items()}
+    for residency in residencies:
+        of.setdefault(residency.tensor, []).append(residency)
+    return {
+        name: max(_loads(its, lambda residency: residency.piece.elements)[1])
+        for name, its in of.items()
+    }
 
 
 def _loads(
-    stays: Sequence[Residency], size: Callable[[Residency], int]
+    residencies: Sequence[Residency], size: Callable[[Residency], int]
 ) -> tuple[list[int], list[int]]:
     """The instructions at which stays begin or end, and what is there from each on."""
     changes: dict[int, int] = {}
-    for stay in stays:
-        changes[stay.start_instruction] = changes.get(stay.start_instruction, 0) + size(stay)
-        if stay.stop_instruction >= 0:
-            end = stay.stop_instruction
-            changes[end] = changes.get(end, 0) - size(stay)
+    for residency in residencies:
+        changes[residency.start_instruction] = changes.get(residency.start_instruction, 0) + size(
+            residency
+        )
+        if residency.stop_instruction >= 0:
+            end = residency.stop_instruction
+            changes[end] = changes.get(end, 0) - size(residency)
     times = sorted(changes)
     return times, list(accumulate(changes[time] for time in times))
 

@@ -90,18 +90,18 @@ def _packed(
     by_id = {t.id: t for t in tensors}
     first = {t.id: t.id for t in tensors}
     last = dict(first)
-    for made, source in sorted(same.items(), key=lambda pair: by_id[pair[0]].lower):
-        first[made] = first[source]
-        last[first[made]] = made
+    for output, source in sorted(same.items(), key=lambda pair: by_id[pair[0]].lower):
+        first[output] = first[source]
+        last[first[output]] = output
     blocks = [
         PoolBlock(t.id, t.size_bytes, t.lower, by_id[last[t.id]].upper - 1)
         for t in tensors
         if first[t.id] == t.id
     ]
     distances = {
-        (made, first[source]): d
-        for (made, source), d in allowed.distances.items()
-        if first[made] == made and last[first[source]] == source
+        (output, first[source]): d
+        for (output, source), d in allowed.distances.items()
+        if first[output] == output and last[first[source]] == source
     }
     packed = pack_overlapping(PoolProblem(blocks, distances, unit=ALIGNMENT))
     assert packed is not None

@@ -96,11 +96,17 @@ def _convolution(call: RuntimeCall) -> Walk | None:
     weights, (shape, out) = call.weights, (call.source.shape, call.out.shape)
     if weights is None or not len(weights.shape) == len(shape) == 4:
         return None
-    made, high, wide, each = weights.shape
+    filters, high, wide, each = weights.shape
     slid = _windows(call, (high, wide))
-    if slid is None or not each or shape[3] % each or made != out[3] or made % (shape[3] // each):
+    if (
+        slid is None
+        or not each
+        or shape[3] % each
+        or filters != out[3]
+        or filters % (shape[3] // each)
+    ):
         return None
-    return groups(windows(shape, out, *slid), made, shape[3] // each, each)
+    return groups(windows(shape, out, *slid), filters, shape[3] // each, each)
 
 
 def _depthwise(call: RuntimeCall) -> Walk | None:

@@ -157,12 +157,12 @@ class _Head:
 
     def entry(self, name: str, buffer: int) -> int:
         """A table `Metadata`: a name and the number of a buffer."""
-        at, said, number = self.table([True, True])
+        at, fields, number = self.table([True, True])
         text = name.encode()
         string = self._take(4 + len(text) + 1)
         self._number(string, len(text))
         self._bytes[string + 4 : string + 4 + len(text)] = text
-        self.refer(said, string)
+        self.refer(fields, string)
         self._number(number, buffer)
         return at
 

@@ -61,13 +61,17 @@ def windows(
 ) -> Walk:
     """A window over pixels. `own` None: all channels are read for each; else a channel of the
     output reads only its own of the input, `own` of them in turn the same."""
-    (batch, height, width, channels), (_, high, wide, made) = shape, out
+    (batch, height, width, channels), (_, high, wide, out_channels) = shape, out
     row, column = rows.first(high, height), columns.first(wide, width)
     pixel = row[:, None] * width + column
     pixel = np.where((row[:, None] == NOTHING) | (column == NOTHING), NOTHING, pixel * channels)
     images = np.arange(batch, dtype=np.int64) * height * width * channels
     lowest = images[:, None] + pixel.ravel()
-    channel = np.zeros(made, np.int64) if own is None else np.arange(made, dtype=np.int64) // own
+    channel = (
+        np.zeros(out_channels, np.int64)
+        if own is None
+        else np.arange(out_channels, dtype=np.int64) // own
+    )
     walk: Walk = (lowest.ravel()[:, None] + channel).ravel()
     walk[walk > NOTHING] = NOTHING
     return walk

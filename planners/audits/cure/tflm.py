@@ -61,9 +61,11 @@ class ArenaPlan:
 
     def sentence(self) -> str:
         """What was won, and whether more can be."""
-        head, own = self.head_bytes, self.own_bytes
-        saved = f"{1 - head / own:.1%} less than the {own:,} of the runtime's own planner"
-        won = saved if head < own else "as many as the runtime's own planner takes"
+        head, own_bytes = self.head_bytes, self.own_bytes
+        saved = (
+            f"{1 - head / own_bytes:.1%} less than the {own_bytes:,} of the runtime's own planner"
+        )
+        won = saved if head < own_bytes else "as many as the runtime's own planner takes"
         least = "proven least" if self.proven else f"none takes less than {self.bound_bytes:,}"
         how = "with outputs over dying inputs" if self.overlapped else "with all apart"
         return f"{head:,} bytes of the arena's head, {won}; {least} for this order {how}."
@@ -84,11 +86,11 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
     if not tensors:
         raise BadInput(f"{file.path}: its operators hand nothing on: there is nothing to place")
     try:
-        asked, unknown = scratch_buffers(file)
+        scratch, unknown = scratch_buffers(file)
         allowed = overlaps(file, tensors) if overlap else Overlaps({}, {})
     except BROKEN as error:
         raise BadInput(f"{file.path} is broken: an operator's options cannot be read") from error
-    every = (*tensors, *asked)
+    every = (*tensors, *scratch)
     _refuse_too_many(file, every, overlap)
     placed = apart(every, time_limit_s)
     if overlap:
@@ -97,13 +99,13 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
         placed = replace(low, bound_bytes=over.bound_bytes)
     runtime_plan = greedy(every, {})
     own_bytes = _head(runtime_plan)
-    offsets, head = placed.offsets, _head(greedy(every, _without(placed.offsets, asked)))
+    offsets, head = placed.offsets, _head(greedy(every, _without(placed.offsets, scratch)))
     if head > own_bytes:  # The runtime's own way with scratch around ours: its own plan is kept.
         offsets, head = {t.id: t.offset or 0 for t in runtime_plan}, own_bytes
     used = _used(file, offsets, allowed)
     bound = min(placed.bound_bytes, head)
     kinds = tuple(sorted({*unknown, *kernels_missing(file)}))
-    return ArenaPlan(tensors, asked, offsets, head, own_bytes, bound, used, kinds)
+    return ArenaPlan(tensors, scratch, offsets, head, own_bytes, bound, used, kinds)
 
 
 def _refuse_too_many(file: TfliteFile, tensors: Sequence[ForeignTensor], overlap: bool) -> None:
@@ -132,10 +134,10 @@ def _used(file: TfliteFile, offsets: Mapping[str, int], allowed: Overlaps) -> tu
     """The kernels whose outputs do lie over inputs."""
     tensors = {t.id: t for t in buffers(file, {})}
     kinds = set()
-    for made, source in (*allowed.distances, *allowed.same.items()):
-        a, b = offsets[made], offsets[source]
-        if a < b + tensors[source].size_bytes and b < a + tensors[made].size_bytes:
-            kinds.add(file.subgraphs[0].operators[tensors[made].lower - 1].kind)
+    for output, source in (*allowed.distances, *allowed.same.items()):
+        a, b = offsets[output], offsets[source]
+        if a < b + tensors[source].size_bytes and b < a + tensors[output].size_bytes:
+            kinds.add(file.subgraphs[0].operators[tensors[output].lower - 1].kind)
     return tuple(sorted(kinds))
 
 

@@ -187,19 +187,19 @@ def _values(
     the names of constants."""
     tensors, lists, false, constants, listed = {}, {}, set[int](), dict[int, str](), 0
     for number, value in enumerate(method.tables(2)):
-        kind, held = value.number(0, "B"), value.table(1)
-        if held is None:
+        kind, content = value.number(0, "B"), value.table(1)
+        if content is None:
             continue
-        if kind == _BOOL and not held.number(0, "B"):
+        if kind == _BOOL and not content.number(0, "B"):
             false.add(number)
         elif kind == _TENSOR:
-            tensor = _tensor(number, held)
+            tensor = _tensor(number, content)
             if tensor is not None:
                 tensors[number] = tensor
-            elif _is_constant(held):
-                constants[number] = _name(held)
+            elif _is_constant(content):
+                constants[number] = _name(content)
         elif kind in (_TENSOR_LIST, _OPTIONAL_LIST):
-            lists[number] = held.numbers(0, "i")
+            lists[number] = content.numbers(0, "i")
             listed += len(lists[number])
             if listed > MOST_NAMED:
                 raise BadInput(f"{method.source}: lists have more than {MOST_NAMED:,} values")
@@ -245,25 +245,25 @@ def _instructions(method: FlatTable) -> Iterator[Instruction]:
             number += 1
             if number + named > MOST_NAMED or loops > MOST_LOOPS:
                 raise BadInput(f"{method.source} has too many instructions, or jumps among them")
-            kind, held = instruction.number(0, "B"), instruction.table(1)
-            if held is None:
+            kind, content = instruction.number(0, "B"), instruction.table(1)
+            if content is None:
                 yield Instruction("nothing", (), "other")
             elif kind in (_KERNEL, _DELEGATE):
-                names, at = operators if kind == _KERNEL else delegates, held.number(0, "i")
+                names, at = operators if kind == _KERNEL else delegates, content.number(0, "i")
                 name = names[at] if 0 <= at < len(names) else f"kernel {at}"
-                values = held.numbers(1, "i")
+                values = content.numbers(1, "i")
                 named += len(values)
                 yield Instruction(name, values, "kernel" if kind == _KERNEL else "delegate")
             elif kind == _MOVE:
-                yield Instruction("move", (held.number(0, "i"), held.number(1, "i")), "move")
+                yield Instruction("move", (content.number(0, "i"), content.number(1, "i")), "move")
             elif kind == _JUMP:
-                target = begin + held.number(1, "i")
+                target = begin + content.number(1, "i")
                 back = target if 0 <= target < number else None
                 loops += back is not None
                 on = target if target >= number else None
-                yield Instruction("jump", (held.number(0, "i"),), "other", back, on)
+                yield Instruction("jump", (content.number(0, "i"),), "other", back, on)
             else:
-                yield Instruction("free", (held.number(0, "i"),), "other")
+                yield Instruction("free", (content.number(0, "i"),), "other")
 
 
 # ---- Tensors that the network does not name ------------------------------------------------------
@@ -287,11 +287,15 @@ def copies_in(method: Method, live: Lives) -> dict[int, str]:
         values = instruction.values
         if instruction.kind != "kernel" or len(values) < 2:
             continue
-        first, made = values[0], values[-1]
-        if instruction.name in TRANSPOSES and first in method.constants and made in method.tensors:
-            words[made] = f"a transposed copy of {method.constants[first] or f'constant {first}'}"
+        first, output = values[0], values[-1]
+        if (
+            instruction.name in TRANSPOSES
+            and first in method.constants
+            and output in method.tensors
+        ):
+            words[output] = f"a transposed copy of {method.constants[first] or f'constant {first}'}"
         elif instruction.name in WRITES:
-            written[made] = first
+            written[output] = first
         elif instruction.name == OVER and first in live.state and _whole(method, *values[:2]):
             state = method.tensors[first].name or f"state {first}"
             is_copy = written.get(values[1]) == first

@@ -178,7 +178,7 @@ def buffers(file: TfliteFile, given: Mapping[str, int]) -> tuple[ForeignTensor, 
     """
     state = variables(file, given)
     scopes = Scopes.from_file(file)
-    end, held = scopes.now, []
+    end, lifetimes = scopes.now, []
     every = (
         (place, n, tensor)
         for place, each in enumerate(file.subgraphs)
@@ -193,10 +193,10 @@ def buffers(file: TfliteFile, given: Mapping[str, int]) -> tuple[ForeignTensor, 
         if (used := (at[0], at[1])) in scopes.last:
             lower, upper = scopes.first.get(used, 0), scopes.last[used] + 1
         name = tensor.name or f"tensor {number}"
-        held.append(
+        lifetimes.append(
             ForeignTensor(str(number), lower, upper, size, None, ALIGNMENT, ARENA, "", name)
         )
-    return tuple(held)
+    return tuple(lifetimes)
 
 
 def outside_work(

@@ -109,9 +109,9 @@ def _measured(path: Path) -> ArenaNeed | None:
     """What the runtime itself records; None where it is not installed, or does not run the file."""
     if importlib.util.find_spec(PACKAGE) is None:
         return None
-    asked = [sys.executable, str(RECORDER), str(path.absolute())]
+    command = [sys.executable, str(RECORDER), str(path.absolute())]
     try:
-        ran = subprocess.run(asked, capture_output=True, timeout=PATIENCE_S, check=False)
+        ran = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
         record = json.loads(ran.stdout)
     except (subprocess.TimeoutExpired, OSError, ValueError):
         return None

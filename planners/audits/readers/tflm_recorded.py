@@ -35,15 +35,15 @@ def recorded(path: Path) -> dict[str, int]:
 
 def printed(interpreter: Any) -> str:
     """What an interpreter prints of its allocations: past Python, to the process's own outputs."""
-    with tempfile.TemporaryFile() as told:
+    with tempfile.TemporaryFile() as file:
         kept = [os.dup(1), os.dup(2)]
         for number in (1, 2):
-            os.dup2(told.fileno(), number)
+            os.dup2(file.fileno(), number)
         interpreter.print_allocations()
         for number, before in enumerate(kept, 1):
             os.dup2(before, number)
-        told.seek(0)
-        return told.read().decode("utf-8", "replace")
+        file.seek(0)
+        return file.read().decode("utf-8", "replace")
 
 
 if __name__ == "__main__":

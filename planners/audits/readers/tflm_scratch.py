@@ -91,10 +91,10 @@ def _lstm(inputs: Operands, outputs: Operands) -> list[int]:
 
 
 def _svdf(inputs: Operands, outputs: Operands) -> list[int]:
-    made, filters = _operand(outputs, 0), _operand(inputs, 1).shape[0]
+    output, filters = _operand(outputs, 0), _operand(inputs, 1).shape[0]
     batch = _operand(inputs, 0).shape[0]
     sums = [batch * filters * WORD_BYTES]
-    return sums if made.dtype == "float32" else [*sums, made.elements * WORD_BYTES]
+    return sums if output.dtype == "float32" else [*sums, output.elements * WORD_BYTES]
 
 
 def _transposed_convolution(inputs: Operands, outputs: Operands) -> list[int]:

@@ -163,23 +163,23 @@ def _over_inputs(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGa
 
     try:
         with give_up_after(limit):
-            _, made = planned(path, overlap=True, time_limit_s=limit)
+            _, arena = planned(path, overlap=True, time_limit_s=limit)
     except (TimeUp, BadInput):
         return
-    yield AuditGain(OVERLAP, made.head_bytes, own_bytes - made.head_bytes, made.proven)
+    yield AuditGain(OVERLAP, arena.head_bytes, own_bytes - arena.head_bytes, arena.proven)
 
 
 def _together(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]:
     """Operators that run together in a pool, as our planner writes them as code."""
     if clock.expired() or not (path := graph.source.get("tflite")):
         return
-    asked: dict[str, Any] = {"objective": "ram", "time_limit": OVERLAP_SHARE * clock.left_s}
+    options: dict[str, Any] = {"objective": "ram", "time_limit": OVERLAP_SHARE * clock.left_s}
     try:
         fused = planner(OVERLAP).plan(
             load(path, bytes_per_element=NATIVE, fold_padding=False),
             load_machine(MACHINE),
             ENOUGH_BYTES,
-            asked,
+            options,
             lambda _: not clock.stopped,
         )
     except SpillwayError:

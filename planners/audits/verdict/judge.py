@@ -47,12 +47,12 @@ def allowed_overlaps(plan: ForeignPlan) -> Overlaps | None:
 
 def by_right(conflict: Conflict, tensors: dict[str, ForeignTensor], allowed: Overlaps) -> bool:
     """Whether the later of two begins far enough before the other, which dies as it is made."""
-    for made, source in ((conflict.one, conflict.other), (conflict.other, conflict.one)):
-        ahead = (tensors[source].offset or 0) - (tensors[made].offset or 0)
-        distance = allowed.distances.get((made, source))
+    for output, source in ((conflict.one, conflict.other), (conflict.other, conflict.one)):
+        ahead = (tensors[source].offset or 0) - (tensors[output].offset or 0)
+        distance = allowed.distances.get((output, source))
         if distance is not None and ahead >= distance:
             return True
-        if allowed.same.get(made) == source and ahead == 0:
+        if allowed.same.get(output) == source and ahead == 0:
             return True
     return False
 

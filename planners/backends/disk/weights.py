@@ -72,8 +72,8 @@ def _write(
     text = json.dumps(header, separators=(",", ":")).encode()
     length = rounded_up(len(text) + 8, BLOCK) - 8
     file.write(struct.pack("<Q", length) + text.ljust(length))
-    for held, pad in zip(layers, pads, strict=True):
-        for item in held:
+    for layer, pad in zip(layers, pads, strict=True):
+        for item in layer:
             value = next(values)
             if len(value) != item.size_bytes:
                 raise BadInput(f"{item.stored!r}: {len(value)} bytes, not {item.size_bytes}")

@@ -127,12 +127,12 @@ class _Nodes:
             tensors[name] = Tensor(name, tensors[name].shape, "input", "int8")
         operators = []
         for node in self.run:
-            made = self.made[node]
-            if not made:
-                made = (f"{node.name}:done",)
-                tensors[made[0]] = Tensor(made[0], (1,), dtype="int8")
+            names = self.made[node]
+            if not names:
+                names = (f"{node.name}:done",)
+                tensors[names[0]] = Tensor(names[0], (1,), dtype="int8")
             read = tuple(self._read(node.all_input_nodes))
-            operators.append(Operator(node.name, str(node.target), read, made))
+            operators.append(Operator(node.name, str(node.target), read, names))
         given = set(self.inputs)
         outputs = tuple(name for name in self.outputs if name not in given)
         return Graph("executorch", tensors, tuple(operators), tuple(self.inputs), outputs)

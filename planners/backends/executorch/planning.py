@@ -32,14 +32,16 @@ def pack_memory(
     time_limit_s: float = 20.0,
 ) -> Any:
     """An offset for each tensor, every memory as small as can be found: a `MemoryAlgoResult`."""
-    asked = _Asked.from_specs(alignment, specs, graph_module, extra_padding)
+    request = _Asked.from_specs(alignment, specs, graph_module, extra_padding)
     places: dict[str, tuple[str, int]] = {}
-    memories = dict.fromkeys(asked.pinned.get(i.id, DEFAULT_MEMORY) for i in asked.lifetimes)
+    memories = dict.fromkeys(request.pinned.get(i.id, DEFAULT_MEMORY) for i in request.lifetimes)
     for memory in memories:
-        inside = [i for i in asked.lifetimes if asked.pinned.get(i.id, DEFAULT_MEMORY) == memory]
+        inside = [
+            i for i in request.lifetimes if request.pinned.get(i.id, DEFAULT_MEMORY) == memory
+        ]
         packed = pack_tightest(inside, time_limit_s=time_limit_s / len(memories))
         places |= {id: (f"{memory}", offset) for id, offset in packed.offsets.items()}
-    return asked.answer(places)
+    return request.answer(places)
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,10 @@ class PackMemory:
         graph_signature: Any = None,
         extra_padding: int = 0,
     ) -> Any:
-        asked, found = self.found(alignment, specs, graph_module, graph_signature, extra_padding)
-        return asked.answer(found.places)
+        request, memory_plan = self.found(
+            alignment, specs, graph_module, graph_signature, extra_padding
+        )
+        return request.answer(memory_plan.places)
 
     def found(
         self,
@@ -81,26 +85,26 @@ class PackMemory:
         """What was asked, and where all lies, with what is proven of it."""
         specs = list(specs)
         theirs = self._by_their_own(alignment, specs, graph_module, graph_signature, extra_padding)
-        asked = _Asked.from_specs(alignment, specs, graph_module, extra_padding)
-        for id, memory in asked.pinned.items():
+        request = _Asked.from_specs(alignment, specs, graph_module, extra_padding)
+        for id, memory in request.pinned.items():
             if memory not in self.capacities:
                 raise BadInput(f"tensor {id} is to go to memory {memory}, which is none of these")
         room = {
-            memory: capacity - asked.taken(memory) - extra_padding
+            memory: capacity - request.taken(memory) - extra_padding
             for memory, capacity in self.capacities.items()
         }
         problem = BankProblem(
-            asked.lifetimes,
+            request.lifetimes,
             [Bank(f"{memory}", size) for memory, size in room.items() if size > 0],
-            asked.touched,
-            {id: f"{memory}" for id, memory in asked.pinned.items()},
+            request.touched,
+            {id: f"{memory}" for id, memory in request.pinned.items()},
         )
-        ways = [asked.places_of(theirs)] if theirs is not None and asked.aligned else []
+        ways = [request.places_of(theirs)] if theirs is not None and request.aligned else []
         placed = place_in_banks(problem, known=ways, time_limit_s=self.time_limit_s)
         if placed.status != "placed":
             sizes = ", ".join(f"{memory}: {size:,}" for memory, size in self.capacities.items())
             raise BadInput(f"memories of {sizes} bytes: no way was found to place all tensors")
-        return asked, placed
+        return request, placed
 
     def _by_their_own(self, *given: Any) -> Any:
         """What ExecuTorch finds itself; None where that is nothing."""

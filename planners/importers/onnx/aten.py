@@ -35,12 +35,12 @@ def aten(node: OnnxNode) -> Said:
 
 def _contributed(node: OnnxNode, plain: Any) -> Said:
     """What the standard operator says, with the scales and such that are no single numbers."""
-    said = aten(OnnxNode(plain, node.values, node.opset))
+    calls = aten(OnnxNode(plain, node.values, node.opset))
     extra = [n for n in node.inputs if n not in plain.input and not node.is_number(n)]
-    if not said or not extra:
-        return said
-    operands = {**said[-1].operands, **{f"q{i}": name for i, name in enumerate(extra)}}
-    return [*said[:-1], replace(said[-1], operands=operands, relation=())]
+    if not calls or not extra:
+        return calls
+    operands = {**calls[-1].operands, **{f"q{i}": name for i, name in enumerate(extra)}}
+    return [*calls[:-1], replace(calls[-1], operands=operands, relation=())]
 
 
 _MAY_GIVE_MORE = frozenset(
@@ -117,7 +117,7 @@ def _slice(node: OnnxNode) -> Said:
     steps = node.list_of("steps", 4) or [1] * len(starts)
     if min(steps) < 0:
         return [Aten("flip", {"self": node.input(0)})]
-    shape, source, said = list(node.shape()), node.input(0), []
+    shape, source, calls = list(node.shape()), node.input(0), []
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         axis %= len(shape)
         span = range(shape[axis])[start:end:step]
@@ -125,9 +125,9 @@ def _slice(node: OnnxNode) -> Said:
             continue
         shape[axis] = len(span)
         args = {"dim": axis, "start": span.start, "step": step}
-        said.append(Aten("slice", {"self": source}, args, shape=tuple(shape)))
+        calls.append(Aten("slice", {"self": source}, args, shape=tuple(shape)))
         source = BEFORE
-    return said
+    return calls
 
 
 def _split(node: OnnxNode) -> Said:

@@ -26,8 +26,8 @@ def read_calls(file: OnnxFile, values: Values) -> Calls:
         try:
             node = OnnxNode(proto, values, file.opset)
             if not all(map(values.is_empty, node.outputs)):
-                said = aten(node)
-                writer.add(node, [_opaque(writer, node)] if said is None else said, _block(proto))
+                calls = aten(node)
+                writer.add(node, [_opaque(writer, node)] if calls is None else calls, _block(proto))
         except _MALFORMED as error:  # attributes and operands that onnx lets pass
             why = f"{error}".replace("\n", " ")
             raise BadInput(f"{file.path}: {label(proto)} is malformed: {why:.80}") from error

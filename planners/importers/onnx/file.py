@@ -256,9 +256,9 @@ def in_order(
         for name in filter(None, node.output):
             _once(name, written, path)
             written.add(name)
-    asked = {name for node in graph.node for name in reads_of(node)}
-    asked |= {value.name for value in graph.output}
-    around = {name for name in asked - written if name in outer}
+    read = {name for node in graph.node for name in reads_of(node)}
+    read |= {value.name for value in graph.output}
+    around = {name for name in read - written if name in outer}
     values |= dict.fromkeys(around)
     written |= around
     for node in graph.node:

@@ -210,10 +210,10 @@ def _grouped(o: FusedOperands) -> Fused:
     """
     (batch, length, width), heads, kept = o.shape(0), o.heads("num_heads"), o.heads("kv_num_heads")
     size = width // heads if o.has(1) else width // (heads + 2 * kept)
-    past, held = o.shape(3)[2:] if o.has(3) else (0, size)
+    past, past_size = o.shape(3)[2:] if o.has(3) else (0, size)
     reach = max(past, length) if o.given.get("sliding_window_cache") else past + length
     rows = past if o.given.get("sliding_window_cache") else reach
-    present = (batch, kept, rows, held), o.code(3, o.code())
+    present = (batch, kept, rows, past_size), o.code(3, o.code())
     out = (batch, length, heads * size), o.code()
     scores = (batch, heads, length, reach), o.code()
     macs = 2 * batch * heads * length * reach * size

@@ -123,10 +123,10 @@ def global_pool(kind: str) -> Callable[[OnnxNode], Said]:
 def gemm(node: OnnxNode) -> Said:
     """A linear layer where the second operand is a weight or transposed; else a product and sum."""
     weight, flags = node.input(1), (node.get("transA", 0), node.get("transB", 0))
-    said, data = [], node.input(0)
+    calls, data = [], node.input(0)
     if flags[0]:
         shape = node.shape()[::-1]
-        said.append(Aten("permute", {"self": data}, {"dims": [1, 0]}, shape=shape))
+        calls.append(Aten("permute", {"self": data}, {"dims": [1, 0]}, shape=shape))
         data = BEFORE
     if node.shape()[0 if flags[0] else 1] != node.shape(1)[1 if flags[1] else 0]:
         raise ValueError(f"{node.shape()} times {node.shape(1)}")
@@ -135,13 +135,13 @@ def gemm(node: OnnxNode) -> Said:
         operands = {"input": data, "weight": weight} | ({"bias": bias} if inside else {})
         macs = prod(node.out) * node.shape(1)[1 if flags[1] else 0]
         args = {"transposed": not flags[1]}
-        said.append(Aten("linear", operands, args, macs=macs, shape=node.out))
+        calls.append(Aten("linear", operands, args, macs=macs, shape=node.out))
     else:
         inside = False
-        said.append(Aten("matmul", {"self": data, "other": weight}, shape=node.out))
+        calls.append(Aten("matmul", {"self": data, "other": weight}, shape=node.out))
     if bias and not inside and not node.is_number(bias):
-        said.append(Aten("add", {"self0": BEFORE, "self1": bias}, relation=("same",)))
-    return said
+        calls.append(Aten("add", {"self0": BEFORE, "self1": bias}, relation=("same",)))
+    return calls
 
 
 def _gemm_bias(node: OnnxNode) -> tuple[str, bool]:

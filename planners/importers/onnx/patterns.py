@@ -59,8 +59,8 @@ class _State:
 
     def numbers(self, call: Call) -> tuple[float, ...]:
         """The numbers among the operands of a call."""
-        said = self.found.said.get(call.name)
-        return tuple(said.args.get("numbers", ())) if said else ()
+        aten = self.found.said.get(call.name)
+        return tuple(aten.args.get("numbers", ())) if aten else ()
 
     def replace(self, name: str, call: Call, taken: tuple[str, ...]) -> None:
         for old in (*taken, name):
@@ -74,12 +74,12 @@ class _State:
 
 def _weight_of(call: Call, state: _State) -> str:
     """The weight that a call multiplies by from the right, if that is all it is."""
-    parameters, said = state.found.parameters, state.found.said.get(call.name)
-    if said is None or len(call.reads) < 2 or call.reads[0] in parameters:
+    parameters, aten = state.found.parameters, state.found.said.get(call.name)
+    if aten is None or len(call.reads) < 2 or call.reads[0] in parameters:
         return ""
     weight = call.reads[1]
     if call.kind == "linear":
-        return weight if said.args.get("transposed") else ""
+        return weight if aten.args.get("transposed") else ""
     plain = call.kind == "matmul" and call.relation == ("matmul",)
     return weight if plain and len(state.found.parameters.get(weight, _NONE).shape) == 2 else ""
 

@@ -134,7 +134,7 @@ def infer(file: OnnxFile, input_shape: Sequence[Any] | Mapping[str, int] | None)
     for name, value in input_values(file, input_shape).items():
         _add(values, file, name, value)
     values.used = _used_names(file)
-    said = {v.name: v.type for v in (*file.graph.value_info, *file.graph.output)}
+    types = {v.name: v.type for v in (*file.graph.value_info, *file.graph.output)}
     names = {*values.of, *(name for node in file.nodes for name in node.output)}
     left = list(reversed(file.nodes))
     while left:
@@ -147,14 +147,14 @@ def infer(file: OnnxFile, input_shape: Sequence[Any] | Mapping[str, int] | None)
             continue
         try:
             plain = _rewritten(node, values, file, names)
-            said |= _blocked(node, values, file)
+            types |= _blocked(node, values, file)
         except _UNSUITED as error:
             raise BadInput(f"{file.path}: {label(node)} is malformed: {error!s:.80}") from error
         if plain:
             values.used |= {name for each in plain for name in reads_of(each)}
             left += reversed(plain)
             continue
-        _node(node, values, file, said)
+        _node(node, values, file, types)
         values.nodes.append(node)
     return values
 

@@ -327,13 +327,13 @@ class _ProgramFile(_GraphReader):
         names = [arg["as_tensor"]["name"] for arg in given if "as_tensor" in arg]
         examples = [sizes_of(self.graph_data["tensor_values"][name], name) for name in names]
         sizes = []
-        for name, example, asked in zip(
+        for name, example, shape in zip(
             names, examples, self._asked(names, examples, shapes), strict=True
         ):
-            if len(asked) != len(example):
-                axes = f"{len(example)} axes, not {len(asked)}"
+            if len(shape) != len(example):
+                axes = f"{len(example)} axes, not {len(shape)}"
                 raise BadInput(f"{self.label}: {name} has {axes}")
-            for axis, (size, number) in enumerate(zip(example, asked, strict=True)):
+            for axis, (size, number) in enumerate(zip(example, shape, strict=True)):
                 sizes.append(GivenSize(f"axis {axis} of {name}", size_of(size, name), number))
         for name in (arg["as_sym_int"]["as_name"] for arg in given if "as_sym_int" in arg):
             size = self.graph_data["sym_int_values"][name]

@@ -107,10 +107,10 @@ def _pool(call: KnownOperands) -> list[Shape]:
 
 
 def _dense(call: KnownOperands) -> list[Shape]:
-    data, (made, read) = call.shapes[0], call.shapes[1]
+    data, (outputs, read) = call.shapes[0], call.shapes[1]
     if call.get("KeepNumDims", False):
-        return [(*data[:-1], made)]
-    return [(prod(data) // read, made)]
+        return [(*data[:-1], outputs)]
+    return [(prod(data) // read, outputs)]
 
 
 def _product(call: KnownOperands) -> list[Shape]:

@@ -171,10 +171,10 @@ class CallWriter:
             relation = torch_relations.relation(kind, args, out, shapes, len(reads))
         tensor = None
         if shape is not None:
-            known = self.values.of.get(name) or self.values.of[reads[0]]
-            tensor = Tensor(name, shape, "activation", known.dtype)
+            earlier = self.values.of.get(name) or self.values.of[reads[0]]
+            tensor = Tensor(name, shape, "activation", earlier.dtype)
             if name not in self.values.of:
-                self.values.of[name] = replace(known, shape=shape)
+                self.values.of[name] = replace(earlier, shape=shape)
         self.found.said[name] = what
         self.found.calls[name] = Call(
             name,

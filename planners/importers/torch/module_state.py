@@ -56,8 +56,8 @@ class KeptState(WritingCalls):
             raise ImportFailed(
                 f"{self.label}: {owner!r} is read as a number and written: keep it a tensor"
             )
-        for other, (_, held) in self.parameters.items():
-            if other != node and _share(value, held):
+        for other, (_, other_value) in self.parameters.items():
+            if other != node and _share(value, other_value):
                 raise ImportFailed(
                     f"{self.label}: {owner!r} is written and shares its memory with "
                     f"{self.aliases[other].memory.owner!r}: clone() one of them"

@@ -47,8 +47,8 @@ def _given(label: str, name: str, value: Any, leaf: Any) -> Iterator[GivenSize]:
         shape = tuple(getattr(leaf, "shape", ()))
         if len(shape) != value.dim():
             raise BadInput(f"{label}: {name} has {value.dim()} axes, not {len(shape)}")
-        for axis, (size, asked) in enumerate(zip(value.shape, shape, strict=True)):
-            yield GivenSize(f"axis {axis} of {name}", _size(size), _hint(asked))
+        for axis, (size, dimension) in enumerate(zip(value.shape, shape, strict=True)):
+            yield GivenSize(f"axis {axis} of {name}", _size(size), _hint(dimension))
     elif isinstance(value, (int, torch.SymInt)) and isinstance(leaf, (int, torch.SymInt)):
         yield GivenSize(name, _size(value), _hint(leaf))
 

@@ -224,8 +224,8 @@ def is_alias(target: Any, kind: str, args: Any, kwargs: Any) -> bool:
     if kind not in MAY_COPY:
         return True
     args, kwargs = torch.fx.node.map_arg((args, kwargs), _without_data)
-    made, first = target(*args, **kwargs), args[0]
-    return bool(made.untyped_storage()._cdata == first.untyped_storage()._cdata)
+    result, first = target(*args, **kwargs), args[0]
+    return bool(result.untyped_storage()._cdata == first.untyped_storage()._cdata)
 
 
 def _without_data(node: torch.fx.Node) -> Any:

@@ -94,9 +94,9 @@ def _inline(graph: torch.fx.Graph, node: Any, label: str) -> None:
             f"{label}: {node.name} runs under autocast to {settings[1]}: import it without, or "
             "give it the type that it is to have"
         )
-    module, known = _body(inner, operands)
+    module, inputs = _body(inner, operands)
     with graph.inserting_before(node):
-        returned = _copy_into(graph, module.graph, known, module)
+        returned = _copy_into(graph, module.graph, inputs, module)
     _replace(graph, node, inner, [(torch.ops.aten.alias.default, (one,)) for one in returned])
 
 
@@ -117,8 +117,8 @@ def _unroll(graph: torch.fx.Graph, node: Any, label: str, symbols: Mapping[str, 
     with graph.inserting_before(node):
         for index in range(rounds):
             parts = [_row(graph, *one, index) for one in zip(rows, values, strict=True)]
-            module, known = _body(inner, (*carried, *parts, *others))
-            returned = _copy_into(graph, module.graph, known, module)
+            module, inputs = _body(inner, (*carried, *parts, *others))
+            returned = _copy_into(graph, module.graph, inputs, module)
             carried = returned[:count]
             copies.append(returned[count:])
     last = [(torch.ops.aten.alias.default, (one,)) for one in carried]

@@ -168,13 +168,13 @@ def _scattered(kind: str, args: Mapping[str, Any], shape: Shape) -> Relation:
 
 def _einsum(equation: str, shapes: list[Shape], out: Shape) -> Relation:
     """Which axis of the value each axis of the operands is; those that are summed are none."""
-    given, arrow, made = equation.replace(" ", "").partition("->")
+    given, arrow, result_axes = equation.replace(" ", "").partition("->")
     terms = given.split(",")
-    if not arrow or "." in equation or len(made) != len(out):
+    if not arrow or "." in equation or len(result_axes) != len(out):
         return ()
     if [*map(len, terms)] != [*map(len, shapes)]:
         return ()
-    return ("einsum", *(made.find(letter) for letter in "".join(terms)))
+    return ("einsum", *(result_axes.find(letter) for letter in "".join(terms)))
 
 
 def _normalised(kind: str, args: Mapping[str, Any], first: Shape, rest: list[Shape]) -> Relation:

@@ -224,9 +224,9 @@ def _high_short(x: Integers, factor: int) -> Integers:
 
 REQUANTISED = frozenset(
     {
-        *(("int8", made) for made in ("int8", "uint8", "int16", "int32")),
-        *(("int16", made) for made in ("int8", "int16", "int32")),
-        *(("int32", made) for made in ("int8", "int16")),
+        *(("int8", output) for output in ("int8", "uint8", "int16", "int32")),
+        *(("int16", output) for output in ("int8", "int16", "int32")),
+        *(("int32", output) for output in ("int8", "int16")),
         ("uint8", "int8"),
     }
 )
