@@ -65,17 +65,17 @@ def plan(
         graph = with_times(graph, options.pop("times"), load_machine(machine))
     size = resolve_budget(graph, budget, parameters=asked_weights(options) == COUNTED)
     settings = {**options, "time_limit": _left(time_limit, now() - began)}
-    made = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
+    result = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
     if replay:
-        with bugs_explained(made):
-            require_valid(made, since(began, progress))
-    return made
+        with bugs_explained(result):
+            require_valid(result, since(began, progress))
+    return result
 
 
 def _left(time_limit: float, spent_s: float) -> float:
     """Seconds left of a limit once a budget is known."""
-    known = isinstance(time_limit, int | float)  # Else the planner says what is wrong with it.
-    if known and spent_s > LITTLE * time_limit > 0:
+    limited = isinstance(time_limit, int | float)  # Else the planner says what is wrong with it.
+    if limited and spent_s > LITTLE * time_limit > 0:
         return max(0.001, round(max(LEAST_SHARE * time_limit, time_limit - spent_s), 3))
     return time_limit
 
@@ -332,8 +332,8 @@ def blame(
 
     if isinstance(plan, str | Path):
         ours = Path(plan).suffix.lower() in (".json", ".html")
-        asked: Any = {"measure": False, "time_limit": time_limit, "should_stop": should_stop}
-        plan = Plan.load(plan) if ours else audit(plan, **asked)
+        arguments: Any = {"measure": False, "time_limit": time_limit, "should_stop": should_stop}
+        plan = Plan.load(plan) if ours else audit(plan, **arguments)
     if isinstance(plan, Plan):
         return blame_plan(plan, time_limit=time_limit, should_stop=should_stop)
     return blame_audit(plan)

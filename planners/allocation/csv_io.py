@@ -121,7 +121,7 @@ def _parse(
         more = "".join(f"[,{column}]" for column in optional)
         wanted = ",".join(COLUMNS) + more
         raise BadInput(f"{name}, line 1: the header must be {wanted}, found {given!r}")
-    found: list[CsvRow] = []
+    parsed: list[CsvRow] = []
     first_line: dict[str, int] = {}
     for row in rows:
         if not any(cell.strip() for cell in row):
@@ -131,10 +131,10 @@ def _parse(
         if (id := new.lifetime.id) in first_line:
             raise BadInput(f"{where}: id {id!r:.80} was given on line {first_line[id]} already")
         first_line[id] = rows.line_num
-        found.append(new)
-    if not found:
+        parsed.append(new)
+    if not parsed:
         raise BadInput(f"{name}: no lifetimes after the header")
-    return found
+    return parsed
 
 
 def _row(header: Sequence[str], row: Sequence[str], where: str, beyond: int) -> CsvRow:
@@ -158,10 +158,10 @@ def _row(header: Sequence[str], row: Sequence[str], where: str, beyond: int) -> 
 
 
 def _gap(text: str, where: str, beyond: int) -> Gap:
-    found = GAP.fullmatch(text)
-    if found is None:
+    match = GAP.fullmatch(text)
+    if match is None:
         raise BadInput(f"{where}: a gap is written 2-7 or 2-7@0:16, found {text[:40]!r}")
-    lower, upper, low, high = (int(number or 0) for number in found.groups())
+    lower, upper, low, high = (int(number or 0) for number in match.groups())
     return Gap(lower, upper + beyond, low, high)
 
 

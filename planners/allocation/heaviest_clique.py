@@ -43,11 +43,11 @@ def heaviest_clique(
     stack: list[Node] = [((), 0, _branches((1 << len(order)) - 1, heavy, near, rules))]
     while stack and not clock.expired():
         clique, weight, branches = stack[-1]
-        found = next(branches, None)
-        if found is None or weight + found[2] <= most:
+        branch = next(branches, None)
+        if branch is None or weight + branch[2] <= most:
             stack.pop()
             continue
-        member, left, _ = found
+        member, left, _ = branch
         clique, weight = (*clique, member), weight + heavy[member]
         if weight > most:
             best, most = clique, weight

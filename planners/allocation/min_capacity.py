@@ -103,9 +103,9 @@ def _lowest_of_orders(
         extent = max(ends[id] for id in group.ids)
         within = replace(group, capacity=extent // group.unit_bytes - 1)
         part = clock.among(len(groups) - number)
-        for found in heuristics.ever_lower(within, part):
-            best |= group.in_bytes(found)
-            extent = group.extent(found) * group.unit_bytes
+        for lower in heuristics.ever_lower(within, part):
+            best |= group.in_bytes(lower)
+            extent = group.extent(lower) * group.unit_bytes
             clock.report("placing in other orders", None, bound)
             if extent <= bound:
                 break

@@ -26,8 +26,8 @@ def small_graph(name: str, kib: Mapping[str, int], reads: Mapping[str, str]) -> 
         for tensor, size in kib.items()
     }
     operators = tuple(
-        Operator(f"make_{made}", "layer", tuple(read.split()), (made,), macs=kib[made] * KIB)
-        for made, read in reads.items()
+        Operator(f"make_{output}", "layer", tuple(read.split()), (output,), macs=kib[output] * KIB)
+        for output, read in reads.items()
     )
     read = {tensor for op in operators for tensor in op.inputs}
     inputs = tuple(tensor for tensor in tensors if tensor not in reads)
@@ -101,7 +101,7 @@ TEN = (
         "order",
         (Goal("peak_bytes", 300 * KIB),),
         COSMA,
-        starter={"order": [f"make_{made}" for made in "abcdefghy"]},
+        starter={"order": [f"make_{output}" for output in "abcdefghy"]},
         options={"schedule": "mpmf"},
     ),
     Exercise(

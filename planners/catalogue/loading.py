@@ -83,8 +83,8 @@ def load(
             graph if bytes_per_element is None else graph.with_bytes_per_element(bytes_per_element)
         )
     shapes = _shapes(name, given)
-    asked = (name, shapes, granularity, fold_padding)
-    graph = _shipped(*asked) or _traced(*asked, progress)
+    arguments = (name, shapes, granularity, fold_padding)
+    graph = _shipped(*arguments) or _traced(*arguments, progress)
     return graph.with_bytes_per_element(1 if bytes_per_element is None else bytes_per_element)
 
 

@@ -53,8 +53,8 @@ def export(
     The page carries the plan: wherever a plan's JSON is read, the page may be given instead.
     """
     files = (trace, lifetimes, tensors, residencies, timeline, steps)
-    asked = zip(("trace", *TABLES), files, strict=True)
-    wanted = {name: path for name, path in asked if path is not None}
+    paths = zip(("trace", *TABLES), files, strict=True)
+    wanted = {name: path for name, path in paths if path is not None}
     if html is None and not wanted:
         options = ", ".join(f"--{name}" for name in ("html", "trace", *TABLES))
         raise sp.BadInput(f"nothing to write: name a file with one of {options}")

@@ -117,10 +117,10 @@ def matrix(winners: pd.DataFrame, by: str) -> pd.DataFrame:
     Planners go by their name alone where none came with several sets of options.
     """
     several = winners["machine"].nunique() > 1
-    asked = {name for text in winners["winner"] for name in text.split("+")} | set(
+    variants = {name for text in winners["winner"] for name in text.split("+")} | set(
         winners["second"]
     )
-    names = [name.split(":")[0] for name in asked if isinstance(name, str)]
+    names = [name.split(":")[0] for name in variants if isinstance(name, str)]
     bare = len(set(names)) == len(names)
     short = (lambda name: name.split(":")[0]) if bare else str
 

@@ -51,10 +51,10 @@ def graph(
         "element_types": network.element_types,
     }
     facts |= {"out": str(out)} if out is not None else {}
-    said = facts | {"bytes_per_element": network.width_words}
-    said["element_types"] = ", ".join(f"{n} {name}" for name, n in network.element_types.items())
+    shown = facts | {"bytes_per_element": network.width_words}
+    shown["element_types"] = ", ".join(f"{n} {name}" for name, n in network.element_types.items())
     gaps = caveats(network)
-    text = print_table(said) if out is not None else f"{print_table(said)}\n\n{_rows(network)}"
+    text = print_table(shown) if out is not None else f"{print_table(shown)}\n\n{_rows(network)}"
     CommandAnswer(as_json).give(facts | gaps.facts(), with_notes(text, gaps))
 
 
@@ -86,16 +86,16 @@ def budgets(
     as_json: AsJson = False,
 ) -> None:
     """Print MR, MH and MP: the largest operator, the mean, and the least peak of all orders."""
-    asked = weights_given(parameters, weights)
+    handling = weights_given(parameters, weights)
     network = load(model, shape, granularity, width, fold_padding)
-    b = sp.budgets(network, parameters=asked == COUNTED, time_limit=time_limit)
+    b = sp.budgets(network, parameters=handling == COUNTED, time_limit=time_limit)
     facts = {
         "model": network.name,
         **{name: getattr(b, name) for name in "MR MH MP MP_proven MP_bound default_peak".split()},
         "operators": len(network.operators),
         "binding_operator": b.binding_operator,
-        "parameters_counted": asked == COUNTED,
-        "weights": asked,
+        "parameters_counted": handling == COUNTED,
+        "weights": handling,
         "bytes_per_element": network.bytes_per_element,
     }
     sizes: dict[str, Any] = {

@@ -94,11 +94,11 @@ class Reporter:
         if self.stop:
             raise KeyboardInterrupt
         self.stop = True
-        said = "stopping: the best plan so far is kept (again to abort)"
+        message = "stopping: the best plan so far is kept (again to abort)"
         if self.bar is None:
-            print(said, file=sys.stderr)
+            print(message, file=sys.stderr)
         else:
-            self.bar.console.print(said)
+            self.bar.console.print(message)
 
     def say(self, text: str) -> None:
         """Show what is being done now."""

@@ -218,9 +218,9 @@ def plan(
     """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
     files = {"--out": out, "--export-lp": export_lp, "--export-mps": export_mps}
     require_distinct([model, machine, *_files_of(options)], files)
-    asked = weights_given(parameters, weights)
-    chosen = options_for(planner, options) | {"weights": asked}
-    say_what_weights_do(planner, asked)
+    handling = weights_given(parameters, weights)
+    chosen = options_for(planner, options) | {"weights": handling}
+    say_what_weights_do(planner, handling)
     network = load(model, shape, granularity, width, fold_padding)
     if export_lp or export_mps:
         _export(

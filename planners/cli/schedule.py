@@ -67,7 +67,7 @@ def schedule(
     entries = [several.entry(text) for text in networks]
     usual = several.exact(period) / 1000
     board = sp.load_machine(machine)
-    graphs = [load(said.model, None, granularity, width) for said in entries]
+    graphs = [load(entry.model, None, granularity, width) for entry in entries]
     with Reporter("scheduling") as reporter:
         clock = Clock(time_limit, reporter.progress)
         tasks = several.tasks_of(
@@ -133,8 +133,8 @@ def _row(facts: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 
 def _compared(row: Mapping[str, Any]) -> str:
     if row["memory_bytes"] is None:
-        said = f"none: {row['why']}" if row["proven"] else f"none found: {row['why']}"
+        result = f"none: {row['why']}" if row["proven"] else f"none found: {row['why']}"
     else:
         how = "proven" if row["proven"] else f"at least {size_text(row['bound_bytes'])}"
-        said = f"{size_text(row['memory_bytes'])}, {how}"
-    return f"  {row['kind']}: {said}; {row['tried']} tried"
+        result = f"{size_text(row['memory_bytes'])}, {how}"
+    return f"  {row['kind']}: {result}; {row['tried']} tried"

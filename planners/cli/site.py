@@ -70,7 +70,7 @@ def site(
     asked for no more is removed.
     """
     cells, writer = (explorer_part(name, "spillway site") for name in (CELLS, SITE))
-    asked = cells.SiteAsked(
+    request = cells.SiteAsked(
         graphs=[load(name, shape, granularity, width, fold_padding) for name in _listed(models)],
         planners=_listed(planners),
         budgets=_listed(budgets),
@@ -81,10 +81,10 @@ def site(
         tasks=assignments,
         title=title,
     )
-    if not (asked.graphs and asked.planners and asked.budgets):
+    if not (request.graphs and request.planners and request.budgets):
         raise sp.BadInput("nothing to plan: name a model, a planner and a budget at least")
     with Reporter("site") as reporter, workers(jobs, None) as executor:
-        done = writer.write_site(out, asked, reporter.say, lambda: reporter.stop, executor)
+        done = writer.write_site(out, request, reporter.say, lambda: reporter.stop, executor)
     facts = {**done.counts, "new": done.new, "files": done.files, "bytes": done.size_bytes}
     facts |= {"stopped": done.stopped, "failures": list(done.failures)}
     table = {**done.counts, "made now": done.new, "files": done.files}

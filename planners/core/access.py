@@ -185,14 +185,14 @@ def read_boxes(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, B
     """The boxes of all values that a box of the output needs, where parts state how they read."""
     wanted = {output: box}
     for part, operands, slide in _known(graph, op, output).calls:
-        own = wanted.get(part.name)
-        if own is None:
+        wanted_box = wanted.get(part.name)
+        if wanted_box is None:
             continue
-        read = boxes(part.relation, part.shape, operands, own, slide)
+        read = boxes(part.relation, part.shape, operands, wanted_box, slide)
         for name, more in zip(part.reads, read, strict=True):
             if more is not None:
-                known = wanted.get(name)
-                wanted[name] = more if known is None else around(known, more)
+                earlier = wanted.get(name)
+                wanted[name] = more if earlier is None else around(earlier, more)
     return wanted
 
 
@@ -200,8 +200,8 @@ def _boxes_apart(graph: Graph, op: Operator, output: str, box: Box) -> dict[str,
     """The same with the boxes of each value that lie apart, those of different calls and ways."""
     wanted = {output: [box]}
     for part, operands, slide in _known(graph, op, output).calls:
-        for own in wanted.get(part.name, ()):
-            read = boxes(part.relation, part.shape, operands, own, slide)
+        for wanted_box in wanted.get(part.name, ()):
+            read = boxes(part.relation, part.shape, operands, wanted_box, slide)
             for name, more in zip(part.reads, read, strict=True):
                 if more is not None:
                     wanted[name] = _with_box(wanted.get(name, []), more)

@@ -64,10 +64,10 @@ class ByPosition(Sequence[Instruction]):
         for number in range((start - begun) // size, -(-(stop - begun) // size)):
             first = begun + number * size
             inside = body._between(max(start - first, 0), min(stop - first, size))
-            for found, path in inside:
+            for instruction, path in inside:
                 move: Move = loop.moves[path[0]]
                 for deeper in path[1:]:
                     move = moves_of(move)[deeper]
-                changed = moved(found, move, number)
+                changed = moved(instruction, move, number)
                 assert not isinstance(changed, Repeat)
                 yield changed, (at, *path)

@@ -35,9 +35,9 @@ def map_cycles(used: ComputeMap, extents: Extents) -> float:
     rows, columns = used.pixels
     high, wide = extents.pixels
     pixels = -(-high // rows) * -(-wide // columns)
-    held = sum(count * -(-channels // used.outputs) for count, channels in extents.outputs)
-    held *= -(-extents.inputs // used.inputs) * -(-extents.kernel // used.kernel)
-    return extents.times * held * max(pixels * used.cycles, used.hold_cycles)
+    holds = sum(count * -(-channels // used.outputs) for count, channels in extents.outputs)
+    holds *= -(-extents.inputs // used.inputs) * -(-extents.kernel // used.kernel)
+    return extents.times * holds * max(pixels * used.cycles, used.hold_cycles)
 
 
 def seconds_by_port(
@@ -164,11 +164,11 @@ class ComputeSeconds:
         if work.given is None:
             return steps_s, elements / work.elements_per_s
         # In proportion to the steps of all of it, and never less than its share of the work.
-        own, share = work.given, elements / work.given.elements
-        if own.macs:
-            share = macs / own.macs
-        whole_s = self._steps_s(operator, work.nest.like(own.box), None, own.macs)
-        return own.seconds * max(share, steps_s / whole_s if whole_s else 0.0), 0.0
+        whole_part, share = work.given, elements / work.given.elements
+        if whole_part.macs:
+            share = macs / whole_part.macs
+        whole_s = self._steps_s(operator, work.nest.like(whole_part.box), None, whole_part.macs)
+        return whole_part.seconds * max(share, steps_s / whole_s if whole_s else 0.0), 0.0
 
     def input_reads(self, operator: str, box: Box | None, sums: Sums) -> int:
         """How often the array reads each input for a part of an operator: once for each run of the
@@ -303,8 +303,10 @@ def _work(graph: Graph, op: Operator, machine: Machine) -> _Work:
         if maps:
             break
     rates = machine.compute_rates
-    own = (next((rates[n] for n in names if n in rates), None) for names in nest.rates)
-    slowest = min((rate for rate in own if rate is not None), default=rates.get("default", inf))
+    rates_of_parts = (next((rates[n] for n in names if n in rates), None) for names in nest.rates)
+    slowest = min(
+        (rate for rate in rates_of_parts if rate is not None), default=rates.get("default", inf)
+    )
     given = None
     if op.seconds is not None:
         outputs = [whole(graph.tensors[name]) for name in op.outputs]

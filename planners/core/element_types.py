@@ -154,5 +154,5 @@ def width_words(width: Width, dtypes: Iterable[str]) -> str:
     if width == NATIVE:
         return f"each of its type: {names}" if names else "each of its type"
     bytes_ = f"{width} byte(s) an element"
-    own = all(BITS.get(name) == 8 * width for name in kinds)
-    return bytes_ if own else f"{bytes_}, whatever its type ({names})"
+    by_type = all(BITS.get(name) == 8 * width for name in kinds)
+    return bytes_ if by_type else f"{bytes_}, whatever its type ({names})"

@@ -495,8 +495,8 @@ def _validate_state(graph: Graph) -> None:
     for name, new in graph.state.items():
         if not isinstance(new, str) or new not in graph.outputs or new not in graph.producer:
             raise BadInput(f"the new value of state {name!r} is not an output of an operator")
-        old, made = graph.tensors[name], graph.tensors[new]
-        if (old.shape, old.dtype) != (made.shape, made.dtype):
+        old, new_value = graph.tensors[name], graph.tensors[new]
+        if (old.shape, old.dtype) != (new_value.shape, new_value.dtype):
             raise BadInput(f"the new value of state {name!r} has another shape or type")
 
 

@@ -192,8 +192,8 @@ def _wanted(
     kept = [one for one in tried if one is not None]
     if not kept:
         return None
-    own, *outer = zip(*(m for _, m in kept), strict=True)
-    return Repeat(item.count, tuple(i for i, _ in kept), own), tuple(outer)
+    inner, *outer = zip(*(m for _, m in kept), strict=True)
+    return Repeat(item.count, tuple(i for i, _ in kept), inner), tuple(outer)
 
 
 # ---- movement --------------------------------------------------------------------------------

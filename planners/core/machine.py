@@ -457,26 +457,26 @@ def with_numbers(machine: str | Machine, numbers: Mapping[str, float]) -> Machin
     4000000000.0
     """
     machine = load_machine(machine)
-    known, sources = machine.numbers(), dict(machine.sources)
+    numbers_before, sources = machine.numbers(), dict(machine.sources)
     parts: dict[str, dict[str, Any]] = {}
     for name, value in numbers.items():
-        if name not in known:
-            nearest = difflib.get_close_matches(name, known, 3)
+        if name not in numbers_before:
+            nearest = difflib.get_close_matches(name, numbers_before, 3)
             raise UnknownName(f"number of machine {machine.name!r}:", name, nearest)
         item, _, field_name = name.rpartition(".")
         parts.setdefault(item, {})[field_name] = _number(name, value)
         if sources:
-            sources[name] = f"given, in place of {known[name]:g}"
+            sources[name] = f"given, in place of {numbers_before[name]:g}"
     levels, engines = (
         tuple(_with_parts(item, parts) for item in items)
         for items in (machine.memories, machine.engines)
     )
     rates = {**machine.compute_rates, **parts.get("compute_rates", {})}
-    own: dict[str, Any] = {"memories": levels, "engines": engines, "compute_rates": rates}
+    changes: dict[str, Any] = {"memories": levels, "engines": engines, "compute_rates": rates}
     if any(not name.endswith(".size_bytes") for name in numbers):  # No longer what was judged.
-        own["seconds_band"] = ()
+        changes["seconds_band"] = ()
         sources.pop("seconds_band", None)
-    return replace(machine, **own, sources=sources, **parts.get("", {}))
+    return replace(machine, **changes, sources=sources, **parts.get("", {}))
 
 
 _RENAMED = {"npu_small": "npu_ideal"}

@@ -157,10 +157,10 @@ class Portfolio(Generic[Problem, Solution]):
         begin with."""
         rounds = _Rounds(self, problem, clock, best)
         work = self.first_work
-        while asked := rounds.open:
-            ready = [turns for turns in asked if turns.strategy.least_work <= work]
+        while open_turns := rounds.open:
+            ready = [turns for turns in open_turns if turns.strategy.least_work <= work]
             looks = [rounds.ask(turns, work) for turns in ready]
-            if ready == asked and not any(looks):
+            if ready == open_turns and not any(looks):
                 rounds.end()  # All wait for each other.
             work *= 2
         return rounds.result()

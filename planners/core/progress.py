@@ -140,8 +140,8 @@ class Clock:
     @property
     def looks_left(self) -> float:
         """How often it can still be looked at before its work is over."""
-        own = inf if self._most_looks is None else max(0, self._most_looks - self._looks)
-        return own if self._whole is None else min(own, self._whole.looks_left)
+        left = inf if self._most_looks is None else max(0, self._most_looks - self._looks)
+        return left if self._whole is None else min(left, self._whole.looks_left)
 
     @property
     def work_over(self) -> bool:
@@ -159,8 +159,8 @@ class Clock:
             return 0.0
         if self._wants_stop():
             return 0.0
-        own = inf if self._limit_s == inf else max(0.0, self._limit_s - self.elapsed_s)
-        return own if self._whole is None else min(own, self._whole.left_s)
+        left = inf if self._limit_s == inf else max(0.0, self._limit_s - self.elapsed_s)
+        return left if self._whole is None else min(left, self._whole.left_s)
 
     @property
     def whole_limit_s(self) -> float:

@@ -217,10 +217,10 @@ def _write(c: _Call) -> list[Box | None]:
     shape: list[int] = []
     part: list[tuple[int, int]] = []
     empty = False
-    for (a, b), (start, stop, step, stays) in zip(c.box, axes, strict=True):
+    for (a, b), (start, stop, step, kept) in zip(c.box, axes, strict=True):
         low, high = -((start - a) // step), -((start - min(b, stop)) // step)
         empty |= max(low, 0) >= high
-        if stays:
+        if kept:
             shape.append(-((start - stop) // step))
             part.append((max(low, 0), high))
     if len(first) != len(axes):
@@ -325,9 +325,11 @@ def _transposed(c: _Call) -> list[Box | None]:
     start, stop = c.box[1]
     first, last = start // per_out, (stop - 1) // per_out
     channels = (first * per_in, (last + 1) * per_in)
-    own = (start - first * per_out, stop - first * per_out) if first == last else (0, per_out)
+    out_channels = (
+        (start - first * per_out, stop - first * per_out) if first == last else (0, per_out)
+    )
     rest = [(c.box[1], *full(operand)[1:]) for operand in bias]
-    return [(c.box[0], channels, *spatial), (channels, own, *full(weight[2:])), *rest]
+    return [(c.box[0], channels, *spatial), (channels, out_channels, *full(weight[2:])), *rest]
 
 
 def _resize(c: _Call) -> list[Box | None]:

@@ -89,8 +89,8 @@ class Stated(NamedTuple):
     def beside(self, ours: float) -> Claim:
         """The claim that ours is near it."""
         agrees = abs(ours - self.value) <= self.tolerance
-        stated, found = (self.form.format(number) for number in (self.value, ours))
-        return Claim(self.what, stated, found, agrees, self.remark)
+        stated, reached = (self.form.format(number) for number in (self.value, ours))
+        return Claim(self.what, stated, reached, agrees, self.remark)
 
 
 class StatedRange(NamedTuple):

@@ -44,18 +44,18 @@ def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
     """
     report = check(plan)
     name = memory or plan.machine.onchip
-    stays = _stays_in(report, name)
-    of = np.repeat(np.arange(len(stays)), np.diff(stays.first))
-    lasts = (stays.stop_step - stays.start_step)[of]
-    drawn = largest(lasts * (stays.span_stop - stays.span_start))
+    columns = _stays_in(report, name)
+    of = np.repeat(np.arange(len(columns)), np.diff(columns.first))
+    lasts = (columns.stop_step - columns.start_step)[of]
+    drawn = largest(lasts * (columns.span_stop - columns.span_start))
     outputs = frozenset(plan.graph.outputs)
     rows = []
     for k in drawn.tolist():
         i = int(of[k])
-        tensor = stays.tensors[stays.tensor[i]]
-        low, high = int(stays.span_start[k]), int(stays.span_stop[k])
-        kind = stay_of(ORIGINS[stays.origin[i]], ENDINGS[stays.ending[i]], tensor in outputs)
-        sides = (int(stays.start_step[i]), low, int(stays.stop_step[i]), high)
+        tensor = columns.tensors[columns.tensor[i]]
+        low, high = int(columns.span_start[k]), int(columns.span_stop[k])
+        kind = stay_of(ORIGINS[columns.origin[i]], ENDINGS[columns.ending[i]], tensor in outputs)
+        sides = (int(columns.start_step[i]), low, int(columns.stop_step[i]), high)
         rows.append((*sides, tensor, kind, format_bytes(high - low), STAYS[kind][0]))
     rectangles = hv.Rectangles(
         rows,
@@ -76,7 +76,7 @@ def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
         tools=["hover"],
         hover_tooltips=tips(("tensor", "tensor"), ("", "what"), ("size", "size")),
     )
-    used, size = int(stays.span_stop.max(initial=0)), _size(plan, name)
+    used, size = int(columns.span_stop.max(initial=0)), _size(plan, name)
     whose = "the budget" if name == plan.machine.onchip else name
     return _framed(styled, (used, size), plan, free_above(used, size, whose))
 
@@ -90,19 +90,19 @@ def occupancy(plan: Plan, memory: str | None = None) -> hv.Overlay:
     report = check(plan)
     banks = [level.size_bytes for level in plan.machine.banks]
     if memory is not None:
-        held, limit, name = _held_in(plan, report, memory), _size(plan, memory), memory
+        occupied, limit, name = _held_in(plan, report, memory), _size(plan, memory), memory
     else:
         limit = sum(banks) if plan.slow_memories else plan.budget_bytes
-        held, name = report.occupancy, "on chip"
-    steps = np.arange(len(held) + 1)
+        occupied, name = report.occupancy, "on chip"
+    steps = np.arange(len(occupied) + 1)
     bars = hv.Histogram(
-        (steps, np.asarray(held)),
+        (steps, np.asarray(occupied)),
         kdims=["step"],
         vdims=[hv.Dimension("held", label="bytes held", unit="bytes")],
         label=f"{plan.graph.name}: {name}",
     )
     styled = dressed(bars, color=BLUE, line_color=None, tools=["hover"])
-    peak, of = max(held, default=0), "the budget" if memory is None else memory
+    peak, of = max(occupied, default=0), "the budget" if memory is None else memory
     return _framed(styled, (peak, limit), plan, above_peak(peak, limit, of))
 
 
@@ -113,14 +113,14 @@ def _held_in(plan: Plan, report: CheckReport, name: str) -> tuple[int, ...]:
 
 def _stays_in(report: CheckReport, name: str) -> ResidencyColumns:
     residencies = report.residencies
-    stays = (
+    columns = (
         residencies.columns
         if isinstance(residencies, Residencies)
         else columns_of_residencies(residencies)
     )
-    if name not in stays.memories:
-        raise BadInput(f"nothing lies in {name!r:.60}: there are {', '.join(stays.memories)}")
-    return stays.at(np.flatnonzero(stays.memory == stays.memories.index(name)))
+    if name not in columns.memories:
+        raise BadInput(f"nothing lies in {name!r:.60}: there are {', '.join(columns.memories)}")
+    return columns.at(np.flatnonzero(columns.memory == columns.memories.index(name)))
 
 
 def _size(plan: Plan, name: str) -> int:

@@ -284,11 +284,11 @@ def _against_options(plan: Plan) -> Iterator[str]:
         yield f"options: weights are {weights!r}, and the program leaves them out"
     if streamed := plan.details.streamed:
         for name in ("pipeline", "joint", "twice"):
-            asked, has = plan.options.get(name), getattr(streamed, name)
-            if name == "joint" and asked:
+            wanted, has = plan.options.get(name), getattr(streamed, name)
+            if name == "joint" and wanted:
                 continue  # Rings apart from activations may be as good: those are offered too.
-            if asked is not None and asked != has:
-                yield f"options: {name} is {asked!r:.40}, the plan streams with {has!r:.40}"
+            if wanted is not None and wanted != has:
+                yield f"options: {name} is {wanted!r:.40}, the plan streams with {has!r:.40}"
 
 
 _RINGS: Mapping[str, str] = {"shared": "ring", "gpu": "gpu ring", "cpu": "cpu ring"}

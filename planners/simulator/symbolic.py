@@ -151,7 +151,7 @@ class Replay(ReplayState):
         read = {name: joined(boxes) if len(boxes) > 1 else boxes for name, boxes in read.items()}
         self._free(item)
         macs = 0
-        for operand, made in zip(item.writes, self._made(item), strict=True):
+        for operand, box in zip(item.writes, self._made(item), strict=True):
             tensor = operand.piece.tensor
             if tensor not in op.outputs:
                 raise self.fail(f"{op.name} does not write {tensor}", "operand", operand.region)
@@ -161,17 +161,17 @@ class Replay(ReplayState):
             elif item.parts:
                 begun = Unfinished(operand.piece.box, sums=False)
                 size = piece_bytes(self.graph, operand.piece)
-                complete = self._add(op, operand, begun, made.box, size)
+                complete = self._add(op, operand, begun, box.box, size)
             else:
                 self.place(operand)
             if self.memory(operand.region).offchip:
                 sums = item.sums is not None
-                self.stored += operand.region.size_bytes if sums else piece_bytes(self.graph, made)
-            self._check_needs(item, made, read, complete)
+                self.stored += operand.region.size_bytes if sums else piece_bytes(self.graph, box)
+            self._check_needs(item, box, read, complete)
             if complete:
                 self.written[tensor][operand.piece.box] = None
             if tensor == op.outputs[0]:
-                macs += share_of_macs(self.graph, op, tensor, made.box, item.sums)
+                macs += share_of_macs(self.graph, op, tensor, box.box, item.sums)
         if macs != item.macs:
             raise self.fail(f"{op.name} does {macs} MACs here, not {item.macs}", "macs")
         self.macs += macs

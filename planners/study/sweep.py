@@ -65,9 +65,9 @@ class SweepTask(NamedTuple):
     @property
     def key(self) -> str:
         """Equal tasks, equal keys."""
-        name, own = variant(self.planner)
+        name, variant_options = variant(self.planner)
         facts = [self.graph.digest, name, self.budget_bytes, self.machine.to_json()]
-        facts += [self.time_limit, {**self.options, **own}]
+        facts += [self.time_limit, {**self.options, **variant_options}]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -149,8 +149,8 @@ def sweep(
     items: list[Graph] = list(given) if several else [given]
     names = [planners] if isinstance(planners, str) else list(planners)
     labels = [budgets] if isinstance(budgets, (int, str)) else list(budgets)
-    asked = [machine] if isinstance(machine, (str, Path, Machine)) else list(machine)
-    machines = [load_machine(m) for m in asked]
+    given_machines = [machine] if isinstance(machine, (str, Path, Machine)) else list(machine)
+    machines = [load_machine(m) for m in given_machines]
     for name in names:
         variant(name)
     for label in labels:
@@ -298,21 +298,21 @@ def _run(
             todo = tasks_of(number, find())
             yield from ((place, task, _row(task)) for place, task in todo.items())
         return
-    asked = {_submit(executor, find): number for number, find in enumerate(sizing)}
+    sizing_futures = {_submit(executor, find): number for number, find in enumerate(sizing)}
     waiting: dict[Future[Any], tuple[Place, SweepTask]] = {}
     try:
-        while asked or waiting:
-            for future in wait([*asked, *waiting], return_when=FIRST_COMPLETED).done:
+        while sizing_futures or waiting:
+            for future in wait([*sizing_futures, *waiting], return_when=FIRST_COMPLETED).done:
                 if future in waiting:
                     place, task = waiting.pop(future)
                     yield place, task, _taken(future, task.failed)
                     continue
-                number = asked.pop(future)
+                number = sizing_futures.pop(future)
                 sizes = _taken(future, sizing[number])
                 for place, task in tasks_of(number, sizes).items():
                     waiting[_submit(executor, partial(_row_of_many, task))] = place, task
     finally:
-        for future in [*asked, *waiting]:
+        for future in [*sizing_futures, *waiting]:
             future.cancel()
 
 
@@ -355,10 +355,10 @@ def _row(task: SweepTask) -> dict[str, Any]:
 
 def _answer(task: SweepTask) -> tuple[dict[str, Any], Plan | None]:
     """Plan, check and time. A caller's mistake is raised, any other failure is a row."""
-    name, own = variant(task.planner)
+    name, variant_options = variant(task.planner)
     try:
         with give_up_after(task.timeout_s):
-            settings = {**task.options, **own, "time_limit": task.time_limit}
+            settings = {**task.options, **variant_options, "time_limit": task.time_limit}
             function = find_planner(name).plan
             plan = function(task.graph, task.machine, task.budget_bytes, settings, None)
             facts = summary(plan)
@@ -369,7 +369,7 @@ def _answer(task: SweepTask) -> tuple[dict[str, Any], Plan | None]:
     except NoPlanFound as error:
         return task.row("none found", str(error)), None
     except Exception as error:
-        if isinstance(error, BadInput) and (task.options or own):
+        if isinstance(error, BadInput) and (task.options or variant_options):
             raise  # Very likely an option that the planner does not have.
         return task.failed(error), None
     return {**facts, **task.names, "reason": None}, plan

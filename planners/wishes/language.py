@@ -141,9 +141,9 @@ class _ProgramFacts:
         self.offchip = {m.name for m in plan.program.memories if m.offchip}
         report = replay(plan.graph, plan.program)
         self.stays: dict[str, list[Residency]] = {}
-        for stay in report.residencies:
-            if stay.memory not in self.offchip:
-                self.stays.setdefault(stay.tensor, []).append(stay)
+        for residency in report.residencies:
+            if residency.memory not in self.offchip:
+                self.stays.setdefault(residency.tensor, []).append(residency)
         self.first: dict[str, int] = {}
         self.last: dict[str, int] = {}
         self.loads: dict[str, list[Box]] = {}
@@ -185,8 +185,8 @@ class _ProgramFacts:
         groups = {self.group.root(self.graph.operators[i].name) for i in users}
         return all(
             self.group.root(step) in groups
-            for stay in self.stays.get(tensor, [])
-            for step in range(stay.start_step, stay.stop_step)
+            for residency in self.stays.get(tensor, [])
+            for step in range(residency.start_step, residency.stop_step)
         )
 
 

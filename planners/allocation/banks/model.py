@@ -48,11 +48,11 @@ class BankProblem:
                 raise BadInput(self._too_large(item))
 
     def _too_large(self, item: Lifetime) -> str:
-        said = f"tensor {item.id!r:.80} has {item.size_bytes:,} bytes, more than "
+        begin = f"tensor {item.id!r:.80} has {item.size_bytes:,} bytes, more than "
         if item.id in self.pinned:
-            return f"{said}memory {self.pinned[item.id]!r:.80}, where it has to lie"
+            return f"{begin}memory {self.pinned[item.id]!r:.80}, where it has to lie"
         largest = max(self.banks, key=lambda bank: bank.size_bytes)
-        return f"{said}each memory: {largest.name!r:.80} has {largest.size_bytes:,}"
+        return f"{begin}each memory: {largest.name!r:.80} has {largest.size_bytes:,}"
 
     def allowed(self, item: Lifetime) -> tuple[int, ...]:
         """The banks by number that a lifetime may go to by itself, the fastest first."""

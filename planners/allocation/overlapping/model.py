@@ -61,9 +61,9 @@ class PoolProblem:
         """Bytes that a step takes at least: what is live, the outputs over what dies."""
         live = [block for block in self.blocks if block.first <= step <= block.last]
         total = sum(block.size for block in live)
-        for made in live:
-            if made.first == step:
-                total -= most_shared(made.size, list(self._under(made, live)))
+        for output in live:
+            if output.first == step:
+                total -= most_shared(output.size, list(self._under(output, live)))
         return total
 
     def _under(self, new: PoolBlock, live: Iterable[PoolBlock]) -> Iterator[tuple[int, int]]:

@@ -88,12 +88,12 @@ def _most_s(floors: ProblemFloors, budget_bytes: int) -> list[float]:
         counted |= new
         behind.append(behind[-1] + sum(map(graph.size_bytes, new)))
     behind.reverse()
-    found, before_s, most = [], 0.0, 0.0
+    seconds, before_s, most = [], 0.0, 0.0
     for at, op in enumerate(graph.operators):
         most = max(most, before_s + floors.arriving_s(max(0, behind[at] - budget_bytes)))
-        found.append(most)
+        seconds.append(most)
         before_s += floors.compute_s(op)
-    return found
+    return seconds
 
 
 @dataclass

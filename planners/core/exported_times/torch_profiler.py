@@ -85,7 +85,7 @@ def _runs(
     """How often the graph ran. Raises `BadInput` for the first kind of call that says otherwise."""
     path, name = file.path, file.graph.name
     ratios = Counter(
-        len(calls.get(kind, ())) // len(own) for kind, own in parts.items() if kind not in FREE
+        len(calls.get(kind, ())) // len(ours) for kind, ours in parts.items() if kind not in FREE
     )
     del ratios[0]
     if not ratios:
@@ -93,12 +93,12 @@ def _runs(
     runs = ratios.most_common(1)[0][0]
     unknown = [kind for kind in calls if kind not in parts]
     for kind in (*unknown, *parts):
-        traced, own = calls.get(kind, []), len(parts.get(kind, ()))
+        traced, ours = calls.get(kind, []), len(parts.get(kind, ()))
         is_free = kind in FREE and all(call.is_free for call in traced)
-        if len(traced) != runs * own and not is_free:
+        if len(traced) != runs * ours and not is_free:
             raise BadInput(
                 f"{path}: {_aten(kind)} was called {_times(len(traced))}, and {name} calls it "
-                f"{_times(runs * own)} in {_runs_text(runs)}: another module, or another path "
+                f"{_times(runs * ours)} in {_runs_text(runs)}: another module, or another path "
                 "through it"
             )
     return runs

@@ -86,39 +86,39 @@ def _rows(file: TimesFile) -> Iterator[VelaRow]:
 
 def _with_names(file: TimesFile, rows: list[VelaRow]) -> list[tuple[str, VelaRow]]:
     """Each row with the tensor it leads to: its own, or that of the row that ends its operator."""
-    tensors, found = operators_by_part(file.graph), list[tuple[str, VelaRow]]()
+    tensors, named = operators_by_part(file.graph), list[tuple[str, VelaRow]]()
     inside = list[VelaRow]()
     for row in rows:
         if inside and row.original != inside[0].original:
             break
         inside.append(row)
         if row.name in tensors:
-            found += [(row.name, each) for each in inside]
+            named += [(row.name, each) for each in inside]
             inside = []
     if inside:
         row, name = inside[0], file.graph.name
         raise BadInput(f"{row.where}: {name} has no operator that makes {row.name!r:.80}")
-    return found
+    return named
 
 
 def _by_operator(file: TimesFile, named: list[tuple[str, VelaRow]]) -> dict[str, list[VelaRow]]:
     """The rows of each operator; none of what its operands were written into, at no cost."""
-    made_by, found = operators_by_part(file.graph), defaultdict[str, list[VelaRow]](list)
+    made_by, rows_of = operators_by_part(file.graph), defaultdict[str, list[VelaRow]](list)
     elsewhere = list[tuple[Operator, VelaRow]]()
     for name, row in named:
         op, part = made_by[name]
         if _is_written_into(part, row):
             elsewhere.append((op, row))
         else:
-            found[op.name].append(row)
-    has_rows = {*found}
+            rows_of[op.name].append(row)
+    has_rows = {*rows_of}
     for op, row in elsewhere:
-        found.setdefault(op.name, [])
+        rows_of.setdefault(op.name, [])
         if row.cycles or row.macs:
-            found[
+            rows_of[
                 _operand([made_by[n][0] for n in op.inputs if n in made_by], row, has_rows).name
             ].append(row)
-    return found
+    return rows_of
 
 
 def _is_written_into(part: Part, row: VelaRow) -> bool:
@@ -176,8 +176,8 @@ def _clock(file: TimesFile) -> tuple[float, str]:
 def _summaries(path: Path) -> list[Path]:
     begin = f"{path.name.removesuffix('_per-layer.csv')}_summary_"
     names = (each.name for each in path.parent.iterdir())
-    found = (name for name in names if name.startswith(begin) and name.endswith(".csv"))
-    return [path.with_name(name) for name in sorted(found)]
+    summaries = (name for name in names if name.startswith(begin) and name.endswith(".csv"))
+    return [path.with_name(name) for name in sorted(summaries)]
 
 
 def _core_clocks(path: Path) -> Iterator[float]:

@@ -72,11 +72,11 @@ class Table:
         columns |= {name: getattr(self, name)[:rows] for name in operands}
         names = {"operator": "operators", "engine": "engines"}
         names |= {"tensor": "tensors", "memory": "memories"}
-        known: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
         for one, all_of in names.items():
             kept = np.unique(columns[one])
             kept = kept[kept >= 0]
-            known[all_of] = tuple(getattr(self, all_of)[at] for at in kept.tolist())
+            numbers[all_of] = tuple(getattr(self, all_of)[at] for at in kept.tolist())
             number = np.searchsorted(kept, columns[one])
             columns[one] = np.where(columns[one] < 0, columns[one], number)
-        return Table(**known, first=self.first[: count + 1], **columns)
+        return Table(**numbers, first=self.first[: count + 1], **columns)

@@ -189,8 +189,8 @@ def _falling(rows: Sequence[Row]) -> Claim:
 
 def more_energy(row: Row) -> dict[str, float]:
     """Percent of energy that each pipeline of a network takes beyond Pre."""
-    joules = {way: sum(found["energy"].values()) for way, found in row["pipelines"].items()}
-    return {way: 100 * (found / joules["pre"] - 1) for way, found in joules.items()}
+    joules = {way: sum(results["energy"].values()) for way, results in row["pipelines"].items()}
+    return {way: 100 * (results / joules["pre"] - 1) for way, results in joules.items()}
 
 
 def _energy(rows: Sequence[Row]) -> Iterator[Claim]:

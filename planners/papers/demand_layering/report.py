@@ -76,10 +76,10 @@ def _memory_and_delay(pipeline: Row) -> str:
 def _energy_lines(row: Row) -> Iterator[Row]:
     """Joules by part, and in all; parts in which none goes have 0."""
     more = more_energy(row)
-    for way, found in row["pipelines"].items():
+    for way, results in row["pipelines"].items():
         line = {"network": row["network"], "way": way, "more": more[way]}
-        line |= {"sum": sum(found["energy"].values())}
-        yield line | {part: found["energy"].get(part, 0.0) for part in ENERGY.values()}
+        line |= {"sum": sum(results["energy"].values())}
+        yield line | {part: results["energy"].get(part, 0.0) for part in ENERGY.values()}
 
 
 def _points(line: Row) -> str:
@@ -110,16 +110,16 @@ def _slice_lines(row: Row) -> Iterator[Row]:
 
 
 def _joint_lines(row: Row) -> Iterator[Row]:
-    for level, found in row["levels"].items():
-        least, bound = found["joint_bytes"], found["joint_bound"]
+    for level, level_results in row["levels"].items():
+        least, bound = level_results["joint_bytes"], level_results["joint_bound"]
         yield (
             row
-            | found
+            | level_results
             | {
                 "level": level,
-                "added": 100 * (found["delay_s"] / row["pre_s"] - 1),
+                "added": 100 * (level_results["delay_s"] / row["pre_s"] - 1),
                 "proven": least == bound,
-                "saved": 1 - (least or bound) / found["apart_bytes"],
+                "saved": 1 - (least or bound) / level_results["apart_bytes"],
                 "beyond": None if least is None else least - row["activation_bound"],
             }
         )

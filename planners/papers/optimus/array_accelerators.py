@@ -66,11 +66,11 @@ def output_stationary(layer: LoopNest) -> int:
         if n * m * e * loops.X * layer.width > size["outputs"]:
             continue
         channel = n * _rows(loops, e) * layer.columns * layer.width
-        held = (m if loops.own else loops.C) * channel
+        outputs_kept = (m if loops.own else loops.C) * channel
         if channel > size["inputs"]:
             continue
         # With all input channels of the tile in place, they serve all output channels.
-        again = 1 if held <= size["inputs"] and not loops.own else None
+        again = 1 if outputs_kept <= size["inputs"] and not loops.own else None
         kept = layer.weights <= size["weights"]
         moved.append(_moved(layer, n, m, e, inputs_again=again, weights_kept=kept))
     return min(moved, default=layer.once)

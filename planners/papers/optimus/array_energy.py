@@ -190,10 +190,10 @@ def _held(loops: Loops, block: Sizes) -> dict[str, int]:
 
 def _moved(loops: Loops, spread: Sizes, block: Sizes, keep: str, tiles: int) -> Accesses:
     """Words that reach the processing elements, and how often the buffer is read for them."""
-    macs, held = prod(loops.sizes.values()), _held(loops, block)
+    macs, kept = prod(loops.sizes.values()), _held(loops, block)
     blocks = macs / prod(block.values())
     sizes = loops.sizes
-    hops = asked = 0.0
+    hops = requested = 0.0
     for what, needs in NEEDS.items():
         if what == "inputs" and loops.own:
             needs += "K"
@@ -205,12 +205,12 @@ def _moved(loops: Loops, spread: Sizes, block: Sizes, keep: str, tiles: int) -> 
         if what == keep:
             once = prod(sizes[name] for name in needs) * shared
             arrive = once * tiles if what == "weights" else once
-            arrive = min(arrive, blocks * held[what])
+            arrive = min(arrive, blocks * kept[what])
         else:
-            arrive = blocks * held[what] * (2 if what == "sums" else 1)
+            arrive = blocks * kept[what] * (2 if what == "sums" else 1)
         hops += arrive
-        asked += arrive / shared
-    return Accesses(4 * macs + hops, hops, asked)
+        requested += arrive / shared
+    return Accesses(4 * macs + hops, hops, requested)
 
 
 def _overlap(loops: Loops, spread: Sizes, block: Sizes, along: str, window: str) -> float:

@@ -109,21 +109,22 @@ class PrintedModel:
 
     def _tilings(self, mask: int) -> list[Tiling]:
         graph, around = self.graph, self._around(mask)
-        ops, loaded, made, sinks, moved, parameters = around
+        ops, loaded, written, sinks, moved, parameters = around
         tallest = max(rows_of(graph.tensors[t]) for t in sinks)
         heights = [tallest] if any(_whole(graph, op) for op in ops) else least_parts(tallest)
-        held = self._held(ops, [*loaded, *made], sinks, tallest, heights)
+        buffers = self._held(ops, [*loaded, *written], sinks, tallest, heights)
         tilings = []
-        images = graph.tensors[made[0]].shape[0] if graph.tensors[made[0]].shape else 1
+        images = graph.tensors[written[0]].shape[0] if graph.tensors[written[0]].shape else 1
         for together in (n for n in range(1, images + 1) if images % n == 0):
-            for height, rows in zip(heights, held):
+            for height, rows in zip(heights, buffers):
                 tiles = -(-tallest // height) * (images // together)
                 buffer = int(rows) * together // images
                 tilings += self._ways(buffer, moved, parameters, tiles, len(ops) == 1)
         if len(ops) == 1 and is_local_layer(graph, ops[0]):
             # Channels on their own: so many in, as many out, all rows at once.
             buffer = int(
-                max(self._share(t) for t in made) * sum(map(graph.size_bytes, (*loaded, *made)))
+                max(self._share(t) for t in written)
+                * sum(map(graph.size_bytes, (*loaded, *written)))
             )
             tilings.append(Tiling(buffer // images + parameters, moved + parameters, images))
         return tilings
@@ -132,9 +133,9 @@ class PrintedModel:
         self, buffer: int, moved: int, parameters: int, tiles: int, alone: bool
     ) -> list[Tiling]:
         """Parameters kept, and loaded for each tile (eq. 3)."""
-        own, ways = self.rules.weights_bytes, []
-        if own is None or parameters <= own:
-            place = parameters if own is None else 0
+        weights_bytes, ways = self.rules.weights_bytes, []
+        if weights_bytes is None or parameters <= weights_bytes:
+            place = parameters if weights_bytes is None else 0
             ways.append(Tiling(buffer + place, moved + parameters, tiles))
         if alone or self.rules.refill:
             ways.append(Tiling(buffer, moved + tiles * parameters, tiles))

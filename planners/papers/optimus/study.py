@@ -126,13 +126,13 @@ def search_row(bench: Bench, network: str) -> Row:
 
 
 def _searched(bench: Bench, case: PartitionCase, graph: Graph, dag: Dag) -> Row:
-    known, traits, limit = bench.base(case, anew=True), traits_of(case), bench.time_limit_s
+    base_model, traits, limit = bench.base(case, anew=True), traits_of(case), bench.time_limit_s
 
     def search() -> Partition:
-        return best_partition(known, graph, case.budget_bytes, Clock(limit), traits=traits)
+        return best_partition(base_model, graph, case.budget_bytes, Clock(limit), traits=traits)
 
     best, cold_s = _timed(search)
-    table = look_up_table(known, graph, limit / 2)
+    table = look_up_table(base_model, graph, limit / 2)
 
     def online(model: Costs) -> Partition:
         return online_partition(model, graph, case.budget_bytes, Clock(limit), table)
@@ -151,7 +151,7 @@ def _searched(bench: Bench, case: PartitionCase, graph: Graph, dag: Dag) -> Row:
         "search_s": _least_s(search) if best.status == "optimal" else None,
         "online_groups": quick.considered,
         "online_cold_s": online_cold_s,
-        "online_s": _least_s(lambda: online(known)),
+        "online_s": _least_s(lambda: online(base_model)),
         "online_more": quick.objective_bytes / best.objective_bytes - 1,
         "bytes": best.objective_bytes,
     }

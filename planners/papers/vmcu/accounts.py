@@ -205,14 +205,14 @@ def of_module(module: BottleneckShape) -> dict[Accounting, Ram]:
     """Bytes by accounting and system."""
     graph = bottleneck(module)
     tiny, apart, ours = tinyengine(graph), hmcos(graph).total_bytes, vmcu(module)
-    kept, held = _kept(module), sum(module.bytes[:2])
+    kept, tensor_bytes = _kept(module), sum(module.bytes[:2])
     high = module.sizes[1] + 2 * module.padding
     _, b, c, d = module.bytes
-    rows = max(held, kept + b + d) + max(high**2, 2 * module.mid) + STATIC_BYTES
+    rows = max(tensor_bytes, kept + b + d) + max(high**2, 2 * module.mid) + STATIC_BYTES
     return {
         "tensors": _ram(ours["tensors"], tiny.tensor_bytes, apart),
         "workspace": _ram(ours["workspace"], tiny.total_bytes, apart),
-        "rows": _ram(ours["rows"], rows, max(held, kept + b + c) + STATIC_BYTES),
+        "rows": _ram(ours["rows"], rows, max(tensor_bytes, kept + b + c) + STATIC_BYTES),
     }
 
 
@@ -221,11 +221,11 @@ def vmcu(module: BottleneckShape) -> dict[Accounting, int]:
     a, b, _, d = module.bytes
     pool = footprint(a, whole(module).distance, d)
     row = [size // n for size, n in zip(module.bytes, module.sizes, strict=True)]
-    held = min(b, module.kernel * row[1] + row[2])
+    row_bytes = min(b, module.kernel * row[1] + row[2])
     return {
         "tensors": pool,
         "workspace": pool + (module.kernel**2 + 1) * module.mid + module.c_out,
-        "rows": max(a + row[0], d) + held + row[3] + STATIC_BYTES,
+        "rows": max(a + row[0], d) + row_bytes + row[3] + STATIC_BYTES,
     }
 
 

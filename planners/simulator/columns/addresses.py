@@ -64,7 +64,7 @@ def _owners(spans: Spans, begins: Numbers, ends: Numbers) -> tuple[Numbers, Numb
     edges = np.unique(np.concatenate((spans.start, spans.stop)))
     low, high = np.searchsorted(edges, spans.start), np.searchsorted(edges, spans.stop)
     left = np.full(len(edges), -1)  # by stretch between ends of any spans: who lay there last
-    found = []
+    owners = []
     for first in range(0, len(low), BLOCK):
         some = slice(first, first + BLOCK)
         ends_here = np.unique(np.concatenate((low[some], high[some])))
@@ -80,8 +80,8 @@ def _owners(spans: Spans, begins: Numbers, ends: Numbers) -> tuple[Numbers, Numb
         left[at] = span[over][within]
         fresh = before >= 0  # Most cells of a span were those of one other.
         fresh[1:] &= (before[1:] != before[:-1]) | (after[1:] != after[:-1])
-        found.append(np.unique(after[fresh] * len(low) + before[fresh]))
-    after, before = np.divmod(np.concatenate(found), len(low))
+        owners.append(np.unique(after[fresh] * len(low) + before[fresh]))
+    after, before = np.divmod(np.concatenate(owners), len(low))
     require(ends[before] <= begins[after], begins[after] // PHASES)
     return after, before
 

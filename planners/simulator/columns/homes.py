@@ -74,7 +74,7 @@ class Homes:
             return
         rank = len(operands.graph.tensors[tensor].shape)
         cover: list[Box] = []
-        done, known = 0, set[int]()
+        done, stored_tensors = 0, set[int]()
         for row in others.tolist():
             upto = int(np.searchsorted(stored, row))
             if upto > done:
@@ -82,8 +82,8 @@ class Homes:
                 cover = joined([*cover, *boxes_of(table.start[more], table.stop[more], rank)])
                 done = upto
             piece = int(operands.piece[row])
-            if piece not in known:
+            if piece not in stored_tensors:
                 (box,) = boxes_of(table.start[row : row + 1], table.stop[row : row + 1], rank)
                 if uncovered(box, cover):
                     raise Undecided(int(table.instruction[row]))
-                known.add(piece)
+                stored_tensors.add(piece)

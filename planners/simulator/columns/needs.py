@@ -55,8 +55,8 @@ class NeedsAsked:
             yield from self._at_once()
             return
         apart = ways_differ(self.graph, self.op, self.output)
-        found = self._by_axis() if not apart and _reads_by_axis(self.op) else None
-        yield from self._by_box() if found is None else found
+        needs = self._by_axis() if not apart and _reads_by_axis(self.op) else None
+        yield from self._by_box() if needs is None else needs
 
     def _at_once(self) -> Iterator[Needed]:
         """All boxes as one, whose bounds are columns: these rules compute with them as they are."""
@@ -80,9 +80,9 @@ class NeedsAsked:
         if self.sums is not None:
             *axes, sums = ranges
             box = tuple(axes)
-        found = needs_apart(self.graph, self.op, self.output, box, sums, self.last)
-        by_name = dict(found)
-        return by_name if len(by_name) == len(found) else None
+        needs = needs_apart(self.graph, self.op, self.output, box, sums, self.last)
+        by_name = dict(needs)
+        return by_name if len(by_name) == len(needs) else None
 
     def _by_axis(self) -> list[Needed] | None:
         """By the ranges of each axis; None where an operand's axis follows several of them."""

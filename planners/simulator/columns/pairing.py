@@ -105,13 +105,13 @@ class Pairing:
         """All residencies of a program."""
         table, operands = self.table, self.operands
         role, wide = table.role, self.wide_bytes()
-        at, held = table.instruction, operands.addressed
+        at, addressed = table.instruction, operands.addressed
         require((table.size == wide) | (role == PART), at)
-        require(~held | (table.offset >= 0), at)
-        require(held | ((table.offset < 0) & ~table.freed), at)
-        require(held | ((role != WRITE) & (role != ENDED)) | (role == PART), at)
-        ended = held & ((role == ENDED) | table.freed)
-        uses = np.flatnonzero(held & (role != ENDED))
+        require(~addressed | (table.offset >= 0), at)
+        require(addressed | ((table.offset < 0) & ~table.freed), at)
+        require(addressed | ((role != WRITE) & (role != ENDED)) | (role == PART), at)
+        ended = addressed & ((role == ENDED) | table.freed)
+        uses = np.flatnonzero(addressed & (role != ENDED))
         phase = np.where((role[uses] == WRITE) | (role[uses] == TARGET), 2, 0)
         ends = np.flatnonzero(ended)
         row = np.concatenate((uses, ends))

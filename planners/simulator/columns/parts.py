@@ -55,14 +55,14 @@ def _parts(columns: Columns, compute: ComputeSeconds) -> tuple[list[ComputedPart
     table = columns.operands.table
     elements, start, stop = _made_of_each(columns, compute)
     rows = table.kind == COMPUTE
-    own = (table.operator, elements, *table.sums.T, table.macs, *start.T, *stop.T)
-    every, which = distinct(*(column[rows] for column in own))
+    key = (table.operator, elements, *table.sums.T, table.macs, *start.T, *stop.T)
+    every, which = distinct(*(column[rows] for column in key))
     rank, parts = start.shape[1], []
     for op, count, first, last, macs, *ends in every.tolist():
         box = tuple(zip(ends[:rank], ends[rank:], strict=True))
         sums = None if first < 0 else (first, last)
-        made = box if box[0][1] else None
-        parts.append(ComputedPart(table.operators[op], made, count, sums, macs))
+        written = box if box[0][1] else None
+        parts.append(ComputedPart(table.operators[op], written, count, sums, macs))
     return parts, which
 
 
@@ -74,14 +74,14 @@ def _made_of_each(columns: Columns, compute: ComputeSeconds) -> tuple[Numbers, N
     ops = [operands.graph.operators[operands.graph.index[name]] for name in table.operators]
     output = np.array([number.get(op.outputs[0], -1) for op in ops], np.int64)
     writes = np.flatnonzero(table.role == WRITE)
-    made, at = columns.pairing.made[writes], table.instruction[writes]
+    residency, at = columns.pairing.made[writes], table.instruction[writes]
     elements = np.zeros(len(table), np.int64)
-    np.add.at(elements, at, operands.elements[made])
+    np.add.at(elements, at, operands.elements[residency])
     first = table.tensor[writes] == output[table.operator[at]]
     start = np.full((len(table), table.start.shape[1]), MOST_ELEMENTS, np.int64)
     stop = np.zeros_like(start)
-    np.minimum.at(start, at[first], table.start[made[first]])
-    np.maximum.at(stop, at[first], table.stop[made[first]])
+    np.minimum.at(start, at[first], table.start[residency[first]])
+    np.maximum.at(stop, at[first], table.stop[residency[first]])
     grouped = [compute.grouped_axis(op.name) for op in ops]
     axis = np.array([*grouped, -1], np.int64)[table.operator]
     kept = np.arange(start.shape[1]) == axis[:, None]

@@ -239,7 +239,7 @@ class ColumnsReplay:
         """Each compute reads all that it needs."""
         table = self.table
         writes = np.flatnonzero(table.role == WRITE)
-        made = self.pairing.made[writes]
+        residency = self.pairing.made[writes]
         at = table.instruction[writes]
         summed = table.sums[at, 1] >= 0
         flags = summed * 2 + residencies.last[writes]
@@ -250,8 +250,8 @@ class ColumnsReplay:
         for number, (operator, tensor, flag) in enumerate(every.tolist()):
             sums, last = divmod(flag, 2)
             rows = order[bounds[number] : bounds[number + 1]]
-            box = made[rows]
-            asked = NeedsAsked(
+            box = residency[rows]
+            needs = NeedsAsked(
                 self.graph,
                 self._operator(operator),
                 table.tensors[tensor],
@@ -260,10 +260,10 @@ class ColumnsReplay:
                 table.sums[at[rows]] if sums else None,
                 bool(last),
             )
-            for found in asked.needed():
-                parameter = self.graph.tensors[found.tensor].kind == "parameter"
+            for need in needs.needed():
+                parameter = self.graph.tensors[need.tensor].kind == "parameter"
                 if not parameter or self.program.counts_parameters:
-                    covers.add(at[rows[found.row]], found.tensor, found.start, found.stop)
+                    covers.add(at[rows[need.row]], need.tensor, need.start, need.stop)
         covers.check()
 
     def _check_written(self, residencies: PairedResidencies) -> None:
@@ -297,18 +297,18 @@ class _Covers:
 
     def check(self) -> None:
         """Raise `Undecided` where a need is not covered."""
-        for tensor, asked in self.asked.items():
+        for tensor, columns in self.asked.items():
             instruction, start, stop = (
-                np.concatenate(column) for column in zip(*asked, strict=True)
+                np.concatenate(column) for column in zip(*columns, strict=True)
             )
             require(tensor in self.numbers)
             self._check(self.numbers[tensor], instruction, start, stop)
 
     def _is_read(self, key: Numbers, start: Numbers, stop: Numbers) -> NDArray[np.bool_]:
         """Which needs are, edge by edge, what one read of their instruction has."""
-        table, rank, own = self.table, start.shape[1], np.isin(self.key, key)
-        rows = self.rows[own]
-        keys = np.concatenate((self.key[own], key))
+        table, rank, same_key = self.table, start.shape[1], np.isin(self.key, key)
+        rows = self.rows[same_key]
+        keys = np.concatenate((self.key[same_key], key))
         starts = np.concatenate((table.start[rows, :rank], start))
         stops = np.concatenate((table.stop[rows, :rank], stop))
         _, which = distinct(keys, *starts.T, *stops.T)

@@ -51,7 +51,7 @@ class IntervalColumns:
     def at(self, rows: Numbers) -> IntervalColumns:
         """Some of the intervals, in this order."""
         some = {field.name: getattr(self, field.name) for field in fields(self)}
-        columns = {name: found[rows] for name, found in some.items() if name not in _NAMES}
+        columns = {name: column[rows] for name, column in some.items() if name not in _NAMES}
         return replace(self, **columns)
 
     def intervals(self) -> tuple[Interval, ...]:
