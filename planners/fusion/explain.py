@@ -146,8 +146,8 @@ class _Reading:
     def group(self, graph: Graph) -> FusedGroup:
         operators = tuple(sorted(self.operators, key=lambda name: graph.index[name]))
         output = graph.operators[graph.index[operators[-1]]].outputs[0]
-        held = [t for t in self.loads if graph.tensors[t].kind == "parameter"]
-        again = {t for t in held if self.loads[t] > graph.size_bytes(t)}
+        parameters = [t for t in self.loads if graph.tensors[t].kind == "parameter"]
+        again = {t for t in parameters if self.loads[t] > graph.size_bytes(t)}
         return FusedGroup(
             self.name,
             operators,
@@ -158,8 +158,8 @@ class _Reading:
             self.lines,
             self.loads,
             self.stores,
-            tuple(t for t in held if t not in again),
-            tuple(t for t in held if t in again),
+            tuple(t for t in parameters if t not in again),
+            tuple(t for t in parameters if t in again),
         )
 
 
@@ -224,9 +224,9 @@ class Explainer:
         if not pairs:
             return f"{name} shares no tensor with another operator"
         reasons = [self.model.why_not(pair) for pair in pairs]
-        own = next((r for r in reasons if r.startswith(f"{name} (")), "")
-        if own:
-            return own
+        own_reason = next((r for r in reasons if r.startswith(f"{name} (")), "")
+        if own_reason:
+            return own_reason
         needs = [need for pair in pairs if (need := self._need(pair)) is not None]
         if not needs:
             return next(filter(None, reasons), "no neighbour can be fused with it")

@@ -121,8 +121,8 @@ class Live:
             if all(offers.known[path]):
                 return path, int(least), int(least)
             if clock.expired():
-                known = np.where(offers.known[:, None], costs, NEVER)
-                (cost,), (path,) = shortest_paths(way, known)
+                known_costs = np.where(offers.known[:, None], costs, NEVER)
+                (cost,), (path,) = shortest_paths(way, known_costs)
                 return path, int(cost), int(least)
             through = np.where(offers.known[:, None], NEVER, cheapest_through(way, costs))[:, 0]
             near = np.argsort(through, kind="stable")[:AT_ONCE]

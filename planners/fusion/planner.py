@@ -199,19 +199,22 @@ def _plan_by_latency(request: Request, model: GroupModel) -> Plan:
         model = group_model(graph, model.machine, replace(chosen, joint=False).values())
     require_singles(model, graph, budget_bytes)
     search = for_search(clock, len(graph.operators), READ_S)
-    found = quickest(model, budget_bytes, search, double_buffer=chosen.double_buffer)
-    claim, bound = LatencyClaim(found.plan.seconds, found.bound_s, found.scope), found.bound_bytes
+    quickest_plan = quickest(model, budget_bytes, search, double_buffer=chosen.double_buffer)
+    claim, bound = (
+        LatencyClaim(quickest_plan.plan.seconds, quickest_plan.bound_s, quickest_plan.scope),
+        quickest_plan.bound_bytes,
+    )
     machine = request.sized
     if kept is not None:
         bound = min(bound, kept.claims.bound_bytes)
         least_s = ProblemFloors(graph, machine, COUNTED, machine.parameters).latency_of(bound)
         seconds = makespan_s(graph, machine, kept.program)
         claim = LatencyClaim(min(seconds, claim.seconds), least_s, JOINTLY)
-        if seconds < found.plan.seconds:
+        if seconds < quickest_plan.plan.seconds:
             return _claimed(kept, claim, bound, clock)
-    laid, program = found.plan.laid, found.plan.program
+    laid, program = quickest_plan.plan.laid, quickest_plan.plan.program
     plan = _finished(request, laid, (traffic_of(laid), bound), program)
-    plan = replace(plan, notes=(*plan.notes, found.note))
+    plan = replace(plan, notes=(*plan.notes, quickest_plan.note))
     return _claimed(plan, claim, bound, clock)
 
 

@@ -24,16 +24,16 @@ def top_down(dag: Dag, cost: Cost) -> tuple[int, tuple[int, ...]]:
 
     Every operator must have a cost alone.
     """
-    known: dict[int, _Best] = {0: (0, 0)}
+    best_of: dict[int, _Best] = {0: (0, 0)}
 
     def solve(left: int) -> int:
-        if left not in known:
-            known[left] = min(
+        if left not in best_of:
+            best_of[left] = min(
                 (solve(left & ~mask) + price, mask)
                 for mask in _firsts(dag, left)
                 if (price := cost(mask)) is not None
             )
-        return known[left][0]
+        return best_of[left][0]
 
     deep = sys.getrecursionlimit()
     sys.setrecursionlimit(max(deep, 4 * dag.count + 1000))
@@ -41,22 +41,22 @@ def top_down(dag: Dag, cost: Cost) -> tuple[int, tuple[int, ...]]:
         least = solve(dag.everything)
     finally:
         sys.setrecursionlimit(deep)
-    return least, _walk(dag, known)
+    return least, _walk(dag, best_of)
 
 
 def bottom_up(dag: Dag, cost: Cost) -> tuple[int, tuple[int, ...]]:
     """As `top_down`, by a table over what is left to run, the least left first."""
-    known: dict[int, _Best] = {0: (0, 0)}
+    best_from: dict[int, _Best] = {0: (0, 0)}
     for done in reversed(dag.downsets()):
         left = dag.everything & ~done
         if not left:
             continue
-        known[left] = min(
-            (known[left & ~mask][0] + price, mask)
+        best_from[left] = min(
+            (best_from[left & ~mask][0] + price, mask)
             for mask in _firsts(dag, left)
             if (price := cost(mask)) is not None
         )
-    return known[dag.everything][0], _walk(dag, known)
+    return best_from[dag.everything][0], _walk(dag, best_from)
 
 
 def _walk(dag: Dag, known: dict[int, _Best]) -> tuple[int, ...]:

@@ -89,11 +89,11 @@ def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
         traits: Traits | None = None,
         clock: Clock = ENDLESS,
     ) -> Partition:
-        known = Candidates(model, graph, traits or traits_of(model))
-        choices = rule(known.dag)
+        candidates = Candidates(model, graph, traits or traits_of(model))
+        choices = rule(candidates.dag)
         clocks = [clock.share((k + 1) / len(choices)) for k in range(len(choices))]
         partitions = [
-            _best(known, graph, budget_bytes, part, *choice)
+            _best(candidates, graph, budget_bytes, part, *choice)
             for part, choice in zip(clocks, choices, strict=True)
         ]
         return min(partitions, key=lambda partition: partition.objective_bytes)

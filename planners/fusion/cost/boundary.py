@@ -49,13 +49,13 @@ class Crossing:
             )
             for k, window in enumerate(member.windows)
         )
-        made = []
+        outputs = []
         for name in member.op.outputs:
             readers = sum(1 << i for i in graph.consumers[name])
             if name in graph.outputs:
                 readers |= 1 << len(graph.operators)
-            made.append(Made(graph.size_bytes(name), readers))
-        return Crossing(member.parameter_bytes, read, tuple(made))
+            outputs.append(Made(graph.size_bytes(name), readers))
+        return Crossing(member.parameter_bytes, read, tuple(outputs))
 
 
 def least_read_bytes(graph: Graph, op: Operator, tensor: str) -> int:

@@ -29,8 +29,8 @@ _recent = RecentObjects[AskedModel](3)
 
 def group_model(graph: Graph, machine: Machine, options: Mapping[str, Any]) -> GroupModel:
     """The model of groups of this very graph, which may know some of their costs."""
-    asked = (machine, *(options.get(name) for name in COSTED))
+    key = (machine, *(options.get(name) for name in COSTED))
     return _recent.get(
-        lambda known: known.model.graph is graph and known.asked == asked,
-        lambda: AskedModel(asked, GroupModel(graph, machine, options)),
+        lambda known: known.model.graph is graph and known.asked == key,
+        lambda: AskedModel(key, GroupModel(graph, machine, options)),
     ).model

@@ -155,11 +155,15 @@ class GroupModel:
 
     def ways(self, mask: int, held: frozenset[str] = frozenset()) -> Sequence[GroupWays]:
         """All ways to run a group, dominated ones too, in tables; none where it cannot be fused."""
-        known = self.staircase(mask, held)
-        if not known:
+        staircase = self.staircase(mask, held)
+        if not staircase:
             return ()
         # Of a local layer that is free the staircase has one way only.
-        return known.ways if isinstance(known, Staircase) else self._ways(self.group(mask), held)
+        return (
+            staircase.ways
+            if isinstance(staircase, Staircase)
+            else self._ways(self.group(mask), held)
+        )
 
     def every_way(
         self, mask: int, budget_bytes: int, held: frozenset[str] = frozenset()
@@ -216,12 +220,12 @@ class GroupModel:
             if fewer:  # Accumulators are wider than what they become.
                 summed = [m for m in group.members if m.adds_up({tensor})]
                 outs = [m.op.outputs[0] for m in summed]
-                for m, held in zip(summed, outputs.held(*outs)[:, 0] if outs else ()):
-                    own = channel_row(graph, m.op.outputs[0])
-                    wide = (sum_row(graph, m.op) - own) * channels_of(
+                for m, held_rows in zip(summed, outputs.held(*outs)[:, 0] if outs else ()):
+                    row_bytes = channel_row(graph, m.op.outputs[0])
+                    wide = (sum_row(graph, m.op) - row_bytes) * channels_of(
                         graph.tensors[m.op.outputs[0]]
                     )
-                    saved[tensor] -= int(held) * wide
+                    saved[tensor] -= int(held_rows) * wide
         inside = {t: n for t, n in saved.items() if t not in group.loaded}
         return [least_buffer(graph, group, saved), least_buffer(graph, group, inside)]
 

@@ -242,8 +242,8 @@ class Growing:
         new.widen(new.slot.shape[1] + max(0, short))
         for k in range(int(self._inputs[ops].max(initial=0))):
             some = np.flatnonzero(self._inputs[ops] > k)
-            made = (least[some], first[some], gain[some], needed[some], skipped[some], rest[some])
-            self._read_input(new, some, ops[some], k, *made)
+            terms = (least[some], first[some], gain[some], needed[some], skipped[some], rest[some])
+            self._read_input(new, some, ops[some], k, *terms)
         return new
 
     def _read_input(
@@ -262,14 +262,14 @@ class Growing:
         """Have some of the groups read input k of their first operator, made at this pace."""
         tensor, table = self._tensor[ops, k], self._at[ops, k]
         hit = new.slot[some] == tensor[:, None]
-        known = hit.any(axis=1)
-        at = np.where(known, hit.argmax(axis=1), (new.slot[some] < 0).argmax(axis=1))
-        place, wide = (some, at), known[:, None]
+        has_slot = hit.any(axis=1)
+        at = np.where(has_slot, hit.argmax(axis=1), (new.slot[some] < 0).argmax(axis=1))
+        place, wide = (some, at), has_slot[:, None]
         new.slot[place] = tensor
 
         def raised(values: Counts, more: Counts) -> Counts:
             """The larger of what this and other readers need, if there are any."""
-            mask = wide if more.ndim > 1 else known
+            mask = wide if more.ndim > 1 else has_slot
             larger: Counts = np.maximum(np.where(mask, values[place], 0), more)
             values[place] = larger
             return larger
@@ -282,7 +282,7 @@ class Growing:
         had = np.where(wide, new.rows[place], 0)
         now = raised(new.rows, np.maximum(low - begin[:, None], self._need[ops, k][:, None]))
         rest = np.where(wide, new.rest[place], 0)
-        whole = known & new.whole[place]
+        whole = has_slot & new.whole[place]
         rest = self._hold(new, some, tensor, now - had, rest, whole)
         rest = _pay(new, some, rest, self._in_whole[ops, k])
         if k == 0:  # One of what it adds up and what it makes of it has all channels.
@@ -291,7 +291,7 @@ class Growing:
             rest = rest - paid
         new.rest[place] = rest
         new.whole[place] = whole | self._in_whole[ops, k]
-        had = np.where(known, new.load[place], 0)
+        had = np.where(has_slot, new.load[place], 0)
         new.moved[some] += raised(new.load, self._read[ops, k]) - had
 
     def _hold(
@@ -328,10 +328,10 @@ class Growing:
             able = layer.apart | (together == self.images)
             for bands in (1 << k for k in range(self._bands.bit_length())):
                 tiles = self.images // together * bands
-                held = layer.held * together // bands
+                held_bytes = layer.held * together // bands
                 costs = tiles * layer.refilled - layer.parameters[:, None, None]
                 for k, budget in enumerate(budgets):
-                    spare = budget - held
+                    spare = budget - held_bytes
                     saved = (tiles * self._levels - 1) * spare[:, :, None]
                     least = np.maximum((costs - saved).max(axis=2), 0)
                     least[(spare < layer.tile[:, None]) | ~able[:, None]] = NEVER

@@ -82,13 +82,13 @@ class Refills:
         # Images that are apart are as many in each of the group's tensors.
         apart = all(self._by_image[i] for i in members)
         images = self.images[members[0]] if apart else 1
-        held = self._floors.held(mask, tuple(paces), rows, all_images=not apart)
+        held_bytes = self._floors.held(mask, tuple(paces), rows, all_images=not apart)
         least: Counts = np.full(len(budgets), NEVER, dtype=np.int64)
         limits = np.array(budgets, dtype=np.int64)[:, None]
         for together in (n for n in range(1, images + 1) if images % n == 0):
             for bands in (1 << k for k in range(self._floors.bands.bit_length())):
                 # Columns: the levels for the first budget, then those for the next.
-                spare = (limits - held * together // bands).ravel()
+                spare = (limits - held_bytes * together // bands).ravel()
                 again = np.tile(turns * (images // together * bands) - 1, len(budgets))
                 extra = _refilled(sizes, again, np.maximum(spare, 0))
                 extra[spare < 0] = NEVER
@@ -118,14 +118,14 @@ class Refills:
         out = self._outs[i]
         if out not in extended:
             extended[out] = self.sink(i)
-        made = extended[out]
+        rows = extended[out]
         for read in self.reads[i]:
             pace = Pace(
-                read.upto[made.least],
-                read.upto[made.first],
-                read.gains[made.gain],
-                int(read.upto[made.needed]),
-                int(read.start[made.skipped]),
+                read.upto[rows.least],
+                read.upto[rows.first],
+                read.gains[rows.gain],
+                int(read.upto[rows.needed]),
+                int(read.start[rows.skipped]),
             )
             other = extended.get(read.tensor)
             if other is not None:
@@ -175,9 +175,9 @@ def gains_of(upto: Counts) -> Counts:
 def _turns(paces: Sequence[Pace]) -> Counts:
     """The least strips in which rows of each tensor are made, by level."""
     needed = np.array([pace.needed for pace in paces], dtype=np.int64)[:, None]
-    made = np.array([pace.least - pace.skipped for pace in paces], dtype=np.int64)
+    first_rows = np.array([pace.least - pace.skipped for pace in paces], dtype=np.int64)
     first, gain = (np.array([getattr(p, name) for p in paces]) for name in ("first", "gain"))
-    return turns_of(made, first, gain, needed)
+    return turns_of(first_rows, first, gain, needed)
 
 
 def turns_of(made: Counts, first: Counts, gain: Counts, needed: Counts) -> Counts:
@@ -213,23 +213,23 @@ def least_in_a_group(
     `NEVER` where it fits in none. `parameters`: their bytes."""
     need, images = floors.needs[i], refills.images[i]
     turns = np.arange(1, refills.heights[i] + 1)
-    made = -(-refills.heights[i] // turns)
+    rows_a_turn = -(-refills.heights[i] // turns)
     outputs = need.rows[: len(need.rows) - len(refills.reads[i])]
-    rows = {tensor: np.maximum(made, least) for tensor, least in outputs}
+    rows = {tensor: np.maximum(rows_a_turn, least) for tensor, least in outputs}
     for read, (tensor, least) in zip(refills.reads[i], need.rows[len(outputs) :]):
-        span = np.maximum(_span(read, made), least)
+        span = np.maximum(_span(read, rows_a_turn), least)
         rows[tensor] = np.maximum(rows.get(tensor, 0 * span), span)
-    held = sum((floors.few[t] * count for t, count in rows.items()), 0 * made)
+    held_bytes = sum((floors.few[t] * count for t, count in rows.items()), 0 * rows_a_turn)
     rest = {t: floors.rest[t] * count for t, count in rows.items()}
     for tensor in set(need.whole):
-        held = held + rest.pop(tensor)
+        held_bytes = held_bytes + rest.pop(tensor)
     if need.pair and all(t in rest for t in need.pair):
-        held = held + np.minimum(*(rest[t] for t in need.pair))
+        held_bytes = held_bytes + np.minimum(*(rest[t] for t in need.pair))
     lowest = [NEVER] * len(budgets)
     for together in (n for n in range(1, images + 1) if images % n == 0):
         for bands in (1 << k for k in range(floors.bands.bit_length())):
             again = turns * (images // together) * bands - 1
-            room = held * together // bands
+            room = held_bytes * together // bands
             for k, budget in enumerate(budgets):
                 fits = room + need.parameters <= budget
                 if fits.any():

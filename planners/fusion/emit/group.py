@@ -257,14 +257,14 @@ class GroupEmitter:
                 yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
             if kept:
                 self.parameters[key] = parameters
-        made = [self._of_channels(operand.piece, channels) for operand in writes]
+        outputs = [self._of_channels(operand.piece, channels) for operand in writes]
         macs = sum(
             share_of_macs(self.graph, op, out.name, box, sums)
-            for (piece, _), box in zip(writes, made, strict=True)
+            for (piece, _), box in zip(writes, outputs, strict=True)
             if piece.tensor == out.name
         )
-        all_of_it = all(box == piece.box for (piece, _), box in zip(writes, made, strict=True))
-        parts = () if all_of_it else tuple(made)
+        all_of_it = all(box == piece.box for (piece, _), box in zip(writes, outputs, strict=True))
+        parts = () if all_of_it else tuple(outputs)
         if sums is not None:
             writes = tuple(self._as_sums(op, operand) for operand in writes)
         sides = (reads + parameters, writes)
@@ -290,11 +290,11 @@ class GroupEmitter:
         """What goes off chip is stored; a few channels that nothing here reads are let go."""
         for operand in writes:
             name = operand.piece.tensor
-            held = name in self.held
-            if name in self.graph.outputs or (name in self.group.stored and not held):
+            is_resident = name in self.held
+            if name in self.graph.outputs or (name in self.group.stored and not is_resident):
                 yield Store(self.step, operand.piece, operand.region, self._home(operand.piece))
             # Channels that nothing here reads make room for the next.
-            if self.part is None and name in self.sliced & self.group.sinks and not held:
+            if self.part is None and name in self.sliced & self.group.sinks and not is_resident:
                 yield Release(self.step, *operand)
             else:
                 self.resident[name].append(operand)

@@ -120,11 +120,11 @@ def _laid(
     """A group in all of the room that its place has."""
     number, turn, at = step
     tensors, room = costs.tensors, hole[1] - hole[0]
-    held = tensors.named(turn.leg.held)
-    way = model.roomiest(turn.leg.group, room, frozenset(held))
+    held_tensors = tensors.named(turn.leg.held)
+    way = model.roomiest(turn.leg.group, room, frozenset(held_tensors))
     assert way is not None, "the least way was packed there"
     group = model.group(turn.leg.group)
-    arranger = Arranger(model.graph, group, way, held)
+    arranger = Arranger(model.graph, group, way, held_tensors)
     layout = arranger.arrange(room, double_buffer).moved(hole[0])
     stays = FoundOnChip(
         at={tensors.names[k]: at[k] for k in bits(turn.leg.held)},

@@ -33,8 +33,8 @@ def wished_jointly(
         return best_joint(model, budget_bytes, clock, double_buffer)
 
     def search(some: Sequence[Wish], within: Clock) -> JointFusion:
-        asked = Asked.from_wishes(some, model.graph)
-        return best_joint(model, budget_bytes, within, double_buffer, asked)
+        wished = Asked.from_wishes(some, model.graph)
+        return best_joint(model, budget_bytes, within, double_buffer, wished)
 
     best = search(wishes, clock)
     if best.objective_bytes < NEVER:
@@ -52,14 +52,14 @@ def _by_whole_tensors(
     model: GroupModel, wishes: Sequence[Wish], error: WishesConflict
 ) -> WishesConflict:
     """What whole tensors and operators alone (COSMA) need for the wishes, where that is less."""
-    asked = Asked.from_wishes(wishes, model.graph).cosma
-    if not asked:
+    wished = Asked.from_wishes(wishes, model.graph).cosma
+    if not wished:
         return error
     settings = {
         "parameters": True,
         "schedule": "joint",
         "time_limit": QUESTION_LIMIT_S,
-        "wishes": asked,
+        "wishes": wished,
     }
     have = error.have_bytes
     try:

@@ -84,11 +84,11 @@ class JointFusion:
         such that are better than groups alone."""
         most = int(share * count_of(self.laid))
         placed = shortened(model, self.placed, most, clock, double_buffer=double_buffer)
-        found = replace(self, placed=placed)
-        cost_bytes = self.objective_bytes + traffic_of(found.laid) - traffic_of(self.laid)
-        if count_of(found.laid) > most or cost_bytes >= self.partition.objective_bytes:
+        shorter_plan = replace(self, placed=placed)
+        cost_bytes = self.objective_bytes + traffic_of(shorter_plan.laid) - traffic_of(self.laid)
+        if count_of(shorter_plan.laid) > most or cost_bytes >= self.partition.objective_bytes:
             return None
-        return replace(found, objective_bytes=cost_bytes)
+        return replace(shorter_plan, objective_bytes=cost_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,5 +154,9 @@ class HeldCosts:
     def _seen_from(self, position: int, tensor: int) -> tuple[str, int, int]:
         """A tensor by its maker's distance, and which it is of what that makes; a graph input by
         its number."""
-        made = self.tensors.producer[tensor]
-        return ("input", tensor, 0) if made < 0 else ("made", made - position, self._place[tensor])
+        producer = self.tensors.producer[tensor]
+        return (
+            ("input", tensor, 0)
+            if producer < 0
+            else ("made", producer - position, self._place[tensor])
+        )

@@ -159,16 +159,16 @@ class GroupSpace:
         """What a group needs with `out` of what may be there (`there`) neither held nor left."""
         around, tensors = self.costs.around(mask), self.tensors
         stay = there & ~out
-        held = stay & (around.reads | around.makes)
+        held_tensors = stay & (around.reads | around.makes)
         room = self.budget - tensors.bytes(stay)
         apart = (
-            tensors.bytes(held & around.reads & ~state.resident)
-            + tensors.bytes(held & around.makes & tensors.outputs)
+            tensors.bytes(held_tensors & around.reads & ~state.resident)
+            + tensors.bytes(held_tensors & around.makes & tensors.outputs)
             + tensors.bytes(out & state.resident & ~state.clean)
         )
-        streamed = sum(around.touched[k] for k in bits(around.reads & ~held))
-        moved = apart + streamed + tensors.bytes(around.makes & ~held)
-        return StateTerms(held, room, moved, apart)
+        streamed = sum(around.touched[k] for k in bits(around.reads & ~held_tensors))
+        moved = apart + streamed + tensors.bytes(around.makes & ~held_tensors)
+        return StateTerms(held_tensors, room, moved, apart)
 
     def after(self, state: GroupState, mask: int, there: int, out: int) -> GroupState:
         """What is there once the group ran."""
@@ -192,14 +192,14 @@ class GroupSpace:
         off chip only by now.
         """
         paid, prepaid = {self.everything: 0}, {self.everything: 0}
-        known: dict[int, tuple[int, int] | None] = {}
+        bounds: dict[int, tuple[int, int] | None] = {}
         for done in reversed(self.downsets):
             for mask in self.onward[done]:
                 if done | mask not in paid:
                     continue
-                if mask not in known:
-                    known[mask] = self._least(mask)
-                least = known[mask]
+                if mask not in bounds:
+                    bounds[mask] = self._least(mask)
+                least = bounds[mask]
                 if least is not None:
                     for table, cost in zip((paid, prepaid), least, strict=True):
                         total = cost + table[done | mask]

@@ -105,9 +105,9 @@ class Enumeration:
         """The quickest plan of less than so many seconds."""
         if not self.few or not self.lay(clock):
             return Enumerated(None, complete=False)
-        found = Enumerated(None, complete=True)
-        self._extend((), 0, known_s, found, clock)
-        return found
+        enumerated = Enumerated(None, complete=True)
+        self._extend((), 0, known_s, enumerated, clock)
+        return enumerated
 
     def following(self, done: int) -> Iterator[int]:
         """The groups that can run next."""
@@ -203,10 +203,10 @@ class Enumeration:
         if done not in self._known_rests:
             operators = self.graph.operators
             left = [operators[i] for i in bits(self.dag.everything & ~done)]
-            made = {name for i in bits(done) for name in operators[i].outputs}
+            written = {name for i in bits(done) for name in operators[i].outputs}
             self._known_rests[done] = (
                 sum(map(self.floors.compute_s, left)),
-                self.floors.load_s(self.floors.loaded_for(left, made)),
+                self.floors.load_s(self.floors.loaded_for(left, written)),
                 self.floors.store_s(self.floors.stored_by(left)),
             )
         return self._known_rests[done]

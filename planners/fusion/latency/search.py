@@ -205,10 +205,10 @@ class LatencySearch:
         if len(self.graph.operators) > FEW_OPERATORS:
             return
         every = Enumeration(self.model, self.budget, double_buffer=self.double_buffer)
-        found = every.best(self.best.seconds, clock)
+        enumerated = every.best(self.best.seconds, clock)
         self.timed += every.timed
-        self.best = self.known.best = found.best or self.best
-        if found.complete:
+        self.best = self.known.best = enumerated.best or self.best
+        if enumerated.complete:
             self.bound_s, self.scope = self.best.seconds, IN_PLACES
 
     def _soon_full(self) -> int:
@@ -250,8 +250,8 @@ class LatencySearch:
 
     def _laid(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
         """Groups in their ways of least traffic."""
-        if (known := self._laid_before.get(tuple(groups))) is not None:
-            return known
+        if (before := self._laid_before.get(tuple(groups))) is not None:
+            return before
         ways = [self.model.roomiest(mask, self.budget) for mask in groups]
         pairs = [(self.model.group(m), way) for m, way in zip(groups, ways) if way is not None]
         laid = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)

@@ -95,8 +95,8 @@ def timed_plan(
 
 def makespan_s(graph: Graph, machine: Machine, program: Program) -> float:
     """Seconds until a program's last instruction ends, on the scoreboard."""
-    found = replay(graph, program, machine=machine).residencies
-    columns = found.replayed if isinstance(found, Residencies) else None
+    residencies = replay(graph, program, machine=machine).residencies
+    columns = residencies.replayed if isinstance(residencies, Residencies) else None
     intervals = timed(columns, machine, False, ()) if columns else None
     if intervals is not None:
         return float(intervals.stop_s.max(initial=0.0))
@@ -148,10 +148,10 @@ _recent = RecentObjects[KnownGroups](6)
 
 def known_groups(model: GroupModel, budget_bytes: int, double_buffer: bool) -> KnownGroups:
     """What is known of this very model in a budget; of the last few problems only."""
-    asked = (model, budget_bytes, double_buffer)
+    key = (model, budget_bytes, double_buffer)
     return _recent.get(
-        lambda known: known.asked == asked,
-        lambda: KnownGroups(asked, TimedWays(*asked), EACH_S, least_traffic(model, budget_bytes)),
+        lambda known: known.asked == key,
+        lambda: KnownGroups(key, TimedWays(*key), EACH_S, least_traffic(model, budget_bytes)),
     )
 
 
@@ -166,10 +166,10 @@ def least_traffic(model: GroupModel, budget_bytes: int) -> PartitionSearch:
 def known_in_less(known: KnownGroups) -> list[tuple[LaidGroup, ...]]:
     """The quickest plans found for smaller budgets, otherwise the same: these fit too."""
     model, budget_bytes, double_buffer = known.asked
-    found = []
+    groups_in_less = []
     for other in _recent:
         its_model, its_bytes, its_buffer = other.asked
         same = its_model is model and its_buffer == double_buffer
         if same and other.best is not None and its_bytes < budget_bytes:
-            found.append(other.best.laid)
-    return found
+            groups_in_less.append(other.best.laid)
+    return groups_in_less

@@ -82,7 +82,7 @@ def _stairs(ways: Sequence[GroupWays], budget_bytes: int) -> Iterator[Stair]:
 
 def _by_kind(ways: Sequence[GroupWays], chosen: NDArray[np.bool_]) -> dict[Kind, list[Counts]]:
     """Places of the chosen ways, counted over all."""
-    found: dict[Kind, list[Counts]] = {}
+    rows_of: dict[Kind, list[Counts]] = {}
     begin = 0
     for way in ways:
         stop = begin + len(way.buffers)
@@ -91,9 +91,9 @@ def _by_kind(ways: Sequence[GroupWays], chosen: NDArray[np.bool_]) -> dict[Kind,
             alike = local[way.kinds[local] == number]
             plan = way.make(int(alike[0]))
             kind = Kind(plan.sliced, plan.bands, plan.images, plan.channel_passes > 1)
-            found.setdefault(kind, []).append(alike + begin)
+            rows_of.setdefault(kind, []).append(alike + begin)
         begin = stop
-    return found
+    return rows_of
 
 
 def _spread(stair: Sequence[int]) -> list[int]:

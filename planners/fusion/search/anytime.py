@@ -74,21 +74,23 @@ class Anytime:
     @property
     def below(self) -> list[int]:
         """What a partition must cost less than, for each budget."""
-        return [found.objective for found in self.best]
+        return [partition.objective for partition in self.best]
 
     def least_bytes(self) -> list[int]:
         """What any partition moves at least, for each budget, without a look at groups: each
         operator alone, or what its parameters cost in any group."""
-        found = self.candidates
-        assert found.floors is not None
-        assert found.refills is not None
+        candidates = self.candidates
+        assert candidates.floors is not None
+        assert candidates.refills is not None
         totals = np.zeros(len(self.budgets), dtype=np.int64)
         for i, alone in enumerate(self._alone_costs):
-            parameters = found.tables[i].parameter_bytes
+            parameters = candidates.tables[i].parameter_bytes
             if self._apart[i] >> i & 1:
                 totals += alone
             else:
-                grouped = least_in_a_group(i, found.floors, found.refills, parameters, self.budgets)
+                grouped = least_in_a_group(
+                    i, candidates.floors, candidates.refills, parameters, self.budgets
+                )
                 totals += np.minimum(alone, np.array(grouped, dtype=np.int64))
         return [max(self.compulsory_bytes, int(total)) for total in totals]
 
@@ -103,7 +105,7 @@ class Anytime:
             and not self._apart[i - 1] >> (i - 1) & 1
             for i in range(dag.count)
         ]
-        found = Bounded()
+        chains_bounded = Bounded()
         chains = self._alone
         for size in range(2, CHAIN + 1 if cap is None else min(CHAIN, cap) + 1):
             longer = []
@@ -119,11 +121,11 @@ class Anytime:
                     steps = self.candidates.cost(larger)
                     costs = [least_traffic(steps, budget) for budget in self.budgets]
                     row = [NEVER if cost is None else cost for cost in costs]
-                    found.groups.append(larger)
-                    found.parts.append(np.array([row], dtype=np.int64))
+                    chains_bounded.groups.append(larger)
+                    chains_bounded.parts.append(np.array([row], dtype=np.int64))
             chains = longer
-            found.complete = size
-        self._better(found, prefixes(dag), clock)
+            chains_bounded.complete = size
+        self._better(chains_bounded, prefixes(dag), clock)
         clock.report("chains", max(self.below))
 
     def look_at_runs(self, cap: int | None, clock: Clock) -> int | None:
@@ -134,10 +136,10 @@ class Anytime:
         while self._runs and not clock.expired():
             most, order = self._runs[0]
             size = most if cap is None else min(most, cap)
-            found = self._grower(order).runs(clock, size)
-            self._better(found, downsets_of(order), clock)
-            complete = found.complete
-            self.considered = max(self.considered, self.dag.count + len(found.groups))
+            runs_bounded = self._grower(order).runs(clock, size)
+            self._better(runs_bounded, downsets_of(order), clock)
+            complete = runs_bounded.complete
+            self.considered = max(self.considered, self.dag.count + len(runs_bounded.groups))
             if clock.cut:
                 break  # It is done again.
             self._runs.popleft()
@@ -157,26 +159,28 @@ class Anytime:
         """All groups of at most `cap` operators; it goes on where it was. Up to which size they
         were looked at; None where no larger one is worth it."""
         if self._growth is None:
-            grower, found = self._grower(range(self.dag.count)), Bounded()
-            self._growth = grower, found, grower.every(found, cap, most_groups)
-        grower, found, growth = self._growth
+            grower, bounded = self._grower(range(self.dag.count)), Bounded()
+            self._growth = grower, bounded, grower.every(bounded, cap, most_groups)
+        grower, bounded, growth = self._growth
         grower.beat(self.below)
         half = clock.among(2)
         for size in growth:
-            clock.report(f"groups of {size} operators: {len(found.groups)} in all")
+            clock.report(f"groups of {size} operators: {len(bounded.groups)} in all")
             if half.expired():
                 break
-        self.considered = self.dag.count + len(found.groups)
+        self.considered = self.dag.count + len(bounded.groups)
         clock.report(f"{self.considered} groups", max(self.below))
-        if not self._better(found, self.dag.downsets(), clock, most_steps):
+        if not self._better(bounded, self.dag.downsets(), clock, most_steps):
             return 1
-        return found.complete
+        return bounded.complete
 
     def _grower(self, order: Sequence[int]) -> Grower:
-        found = self.candidates
-        assert found.floors is not None
-        assert found.refills is not None
-        growing = Growing(self.graph, self.dag, found.tables, found.floors, found.refills, order)
+        candidates = self.candidates
+        assert candidates.floors is not None
+        assert candidates.refills is not None
+        growing = Growing(
+            self.graph, self.dag, candidates.tables, candidates.floors, candidates.refills, order
+        )
         return Grower(growing, self._apart, self.budgets, self.below, self.rules)
 
     def _better(

@@ -110,11 +110,11 @@ class Grower:
 
     def runs(self, clock: Clock, cap: int | None) -> Bounded:
         """Groups of operators that follow each other in the order, at most `cap` in each."""
-        found = Bounded()
-        for _ in self._grow(found, cap, MOST_ABREAST**2, self._behind):
+        bounded = Bounded()
+        for _ in self._grow(bounded, cap, MOST_ABREAST**2, self._behind):
             if clock.expired():
                 break
-        return found
+        return bounded
 
     def every(self, found: Bounded, cap: int | None, limit: int) -> Iterator[int]:
         """Find all groups of at most `cap` operators, little by little: the size that it has come

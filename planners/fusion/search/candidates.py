@@ -216,7 +216,7 @@ def looks(graph: Graph) -> tuple[int, ...]:
             for t in op.inputs
         )
         # Parameters that others read too are identified by name.
-        own = tuple(
+        own_shapes = tuple(
             (graph.tensors[t].shape, t if len(graph.consumers[t]) > 1 else "")
             for t in op.parameters
         )
@@ -225,6 +225,6 @@ def looks(graph: Graph) -> tuple[int, ...]:
         )
         shapes = tuple(graph.tensors[t].shape for t in (*op.inputs, *op.outputs))
         window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
-        look = (op.kind, op.look, window, wrote, own, read, shapes, graph.types_of(op))
+        look = (op.kind, op.look, window, wrote, own_shapes, read, shapes, graph.types_of(op))
         look_ids.append(numbers.setdefault(look, len(numbers)))
     return tuple(look_ids)

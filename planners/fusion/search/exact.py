@@ -151,12 +151,12 @@ class PartitionSearch:
     def judged(self, complete: int | None, least: Sequence[int] = ()) -> list[Partition]:
         """The best partitions of the rising spaces, the last of which has all groups of up to
         `complete` operators that are worth it; no partition moves less than `least`."""
-        known = self.anytime
-        assert known is not None
-        least = least or [known.compulsory_bytes] * len(self.request.budgets)
+        anytime = self.anytime
+        assert anytime is not None
+        least = least or [anytime.compulsory_bytes] * len(self.request.budgets)
         return [
-            _judged(best, complete, bound, known.considered)
-            for best, bound in zip(known.best, least)
+            _judged(best, complete, bound, anytime.considered)
+            for best, bound in zip(anytime.best, least)
         ]
 
     def by_groups(self, clock: Clock, bands: int | None = None) -> list[Partition]:
@@ -184,16 +184,16 @@ class FittingGroups:
 
     def offers(self, clock: Clock) -> Offers:
         """More groups, in half of what is left of the clock, and those before."""
-        known, request = self._offers, self.request
+        offers_so_far, request = self._offers, self.request
         clock.report("no fusion", self.alone_bytes, compulsory_bytes(request.graph))
         most = MOST_WIDE_PLACES // self.candidates.dag.count if self.is_wide else MOST_GROUPS
         most = min(most, MOST_GROUPS)
         self.candidates.grow(max(request.budgets), request.cap, clock.among(2), most)
-        if known is None or len(self.candidates.masks) > self._found:
-            known = self._offers = Offers(self.candidates, request.budgets)
+        if offers_so_far is None or len(self.candidates.masks) > self._found:
+            offers_so_far = self._offers = Offers(self.candidates, request.budgets)
             self._found = len(self.candidates.masks)
-        clock.report(f"{len(known.groups)} groups", self.alone_bytes)
-        return known
+        clock.report(f"{len(offers_so_far.groups)} groups", self.alone_bytes)
+        return offers_so_far
 
 
 def _rising_spaces(request: PartitionRequest) -> Anytime | None:
@@ -236,10 +236,10 @@ def _runs(search: PartitionSearch, best: Partitions | None, clock: Clock) -> Out
 def _all_groups(
     search: PartitionSearch, best: Partitions | None, clock: Clock
 ) -> Outcome[Partitions]:
-    known = search.anytime
-    if known is None or known.one_order or search.is_wide:
+    anytime = search.anytime
+    if anytime is None or anytime.one_order or search.is_wide:
         return Outcome(finished=True)
-    search.complete = known.look_at_all(search.request.cap, clock, MOST_GROUPS, MOST_STEPS)
+    search.complete = anytime.look_at_all(search.request.cap, clock, MOST_GROUPS, MOST_STEPS)
     search.is_stuck = search.complete is not None and not clock.cut
     search.take(search.judged(search.complete))
     return _outcome(search)
@@ -265,8 +265,8 @@ def _without_bands(
         return Outcome(finished=True)
     if search.anytime is not None and not (search.is_wide or search.is_stuck):
         return Outcome(finished=search.complete is None or request.cap is not None)
-    found = search.by_groups(clock, bands=1)
-    search.take([_unproven(each) for each in found])
+    partitions = search.by_groups(clock, bands=1)
+    search.take([_unproven(each) for each in partitions])
     return _outcome(search)
 
 

@@ -64,8 +64,12 @@ class Offers:
 
     def _found(self) -> list[int]:
         """All groups among the candidates that may fit and be wanted."""
-        found, most = self.candidates, max(self.budgets)
-        return [m for m in found.masks if found.floor(m) <= most and (_alone(m) or self.allows(m))]
+        candidates, most = self.candidates, max(self.budgets)
+        return [
+            m
+            for m in candidates.masks
+            if candidates.floor(m) <= most and (_alone(m) or self.allows(m))
+        ]
 
     def _crossing(self) -> Bytes:
         """What crosses around each group, where its floor is within the budget."""

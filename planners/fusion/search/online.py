@@ -54,10 +54,10 @@ def size_table(model: GroupCosts, graph: Graph, clock: Clock, largest: int = LAR
 
     It ends with the largest group there is, or of `largest` operators, or with the clock.
     """
-    known = Candidates(model, graph, Traits("any"))
+    candidates = Candidates(model, graph, Traits("any"))
     least: dict[int, int] = {}
-    for mask in allowed_groups(known.dag, largest, clock):
-        need = _useful_buffer(known.cost(mask), _parameter_bytes(graph, mask))
+    for mask in allowed_groups(candidates.dag, largest, clock):
+        need = _useful_buffer(candidates.cost(mask), _parameter_bytes(graph, mask))
         if need is not None:
             size = mask.bit_count()
             least[size] = min(least.get(size, need), need)
@@ -78,10 +78,10 @@ def online_partition(
     `feasible`, unless it moves no more than it must. Raises `BudgetTooSmall`.
     """
     require_singles(model, graph, budget_bytes)
-    known = Candidates(model, graph, Traits("any"))
-    groups = allowed_groups(known.dag, table.limit(budget_bytes), clock.among(2))
-    known.masks = dict.fromkeys(islice(groups, MOST_GROUPS))
-    offers = Offers(known, [budget_bytes])
+    candidates = Candidates(model, graph, Traits("any"))
+    groups = allowed_groups(candidates.dag, table.limit(budget_bytes), clock.among(2))
+    candidates.masks = dict.fromkeys(islice(groups, MOST_GROUPS))
+    offers = Offers(candidates, [budget_bytes])
     (cover,) = solve(offers, clock)
     assert cover.groups is not None
     floor = min(compulsory_bytes(graph), cover.objective)

@@ -159,8 +159,8 @@ def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
         if not names:
             break
         boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), part)))
-        own = {t for t in names & set(boxes) if channels_in(graph.tensors[t], boxes[t]) == part}
-        names &= own
+        cut_so = {t for t in names & set(boxes) if channels_in(graph.tensors[t], boxes[t]) == part}
+        names &= cut_so
     return frozenset(names)
 
 

@@ -193,13 +193,16 @@ def _input_channels(
     (member,) = group.members
     channels = channels_of(graph.tensors[group.made[0]])
     ends = [input_channels(graph, group, part) for part in ((0, 1), (channels - 1, channels))]
-    own = {name: channels_of(graph.tensors[name]) for name in group.loaded}
-    dense = {t for t in own if all(end.get(t) == (0, own[t]) for end in ends)}
-    uneven = own.keys() - dense - member.by_channel
+    channel_counts = {name: channels_of(graph.tensors[name]) for name in group.loaded}
+    dense = {t for t in channel_counts if all(end.get(t) == (0, channel_counts[t]) for end in ends)}
+    uneven = channel_counts.keys() - dense - member.by_channel
     if uneven:
         tiles = tiles[tiles * MOST_UNEVEN_PASSES >= channels]
     counts = {name: (tiles, np.full_like(tiles, channels)) for name in member.by_channel}
-    counts |= {t: (np.full_like(tiles, own[t]), -(-channels // tiles) * own[t]) for t in dense}
+    counts |= {
+        t: (np.full_like(tiles, channel_counts[t]), -(-channels // tiles) * channel_counts[t])
+        for t in dense
+    }
     widest = {name: np.zeros_like(tiles) for name in uneven}
     moved = {name: np.zeros_like(tiles) for name in uneven}
     for at, tile in enumerate(tiles if uneven else ()):

@@ -166,23 +166,23 @@ def along(at: Callable[[int], Counts], size: int) -> Counts:
     """What `at` gives from 0 to below `size`, which never falls; it is asked of each place, or of
     a few in stretches that are level, and in long ones that are straight at both ends and in the
     middle."""
-    known = {y: at(y) for y in {0, size - 1} if y >= 0}
-    found = np.zeros((size, *np.shape(known.get(0, ()))), dtype=np.int64)
+    values = {y: at(y) for y in {0, size - 1} if y >= 0}
+    every_value = np.zeros((size, *np.shape(values.get(0, ()))), dtype=np.int64)
 
     def value(y: int) -> Counts:
-        if y not in known:
-            known[y] = at(y)
-        return known[y]
+        if y not in values:
+            values[y] = at(y)
+        return values[y]
 
     stretches = [(0, size - 1)]
     while stretches:
         low, high = stretches.pop()
         if (value(low) == value(high)).all():
-            found[low : high + 1] = value(low)
+            every_value[low : high + 1] = value(low)
             continue
         if high - low < STRAIGHT:
             for y in range(low, high + 1):
-                found[y] = value(y)
+                every_value[y] = value(y)
             continue
         slope, rest = np.divmod(value(high) - value(low), high - low)
         middle = (low + high) // 2
@@ -190,7 +190,7 @@ def along(at: Callable[[int], Counts], size: int) -> Counts:
             (value(y) == value(low) + slope * (y - low)).all() for y in (low + 1, high - 1, middle)
         ):
             steps = np.arange(high - low + 1).reshape(-1, *[1] * slope.ndim)
-            found[low : high + 1] = value(low) + slope * steps
+            every_value[low : high + 1] = value(low) + slope * steps
         else:
             stretches += [(low, middle), (middle, high)]
-    return found
+    return every_value

@@ -38,18 +38,18 @@ class Group:
         """The group of the operators at these positions."""
         members = tuple(tables[i] for i in positions)
         inside = {member.position for member in members}
-        made = tuple(t for m in members for t in m.op.outputs)
+        written = tuple(t for m in members for t in m.op.outputs)
         read = dict.fromkeys(t for m in members for t in m.op.inputs)
         outputs = set(graph.outputs)
         stored = frozenset(
-            t for t in made if t in outputs or not inside.issuperset(graph.consumers[t])
+            t for t in written if t in outputs or not inside.issuperset(graph.consumers[t])
         )
         return Group(
             members,
-            tuple(t for t in read if t not in made),
-            made,
+            tuple(t for t in read if t not in written),
+            written,
             stored,
-            frozenset(t for t in made if t not in read),
+            frozenset(t for t in written if t not in read),
         )
 
     @property
@@ -145,10 +145,10 @@ def flow(
     start = {t: np.full_like(reached, sizes[t]) for t in group.tensors}
     before: dict[str, Counts] = {}
     for member in reversed(group.members):
-        for made in member.op.outputs:
-            upto[made][last] = sizes[made]
-            before[made] = _shifted(upto[made], first)
-            np.minimum(start[made], before[made], out=start[made])
+        for output in member.op.outputs:
+            upto[output][last] = sizes[output]
+            before[output] = _shifted(upto[output], first)
+            np.minimum(start[output], before[output], out=start[output])
         out = member.op.outputs[0]
         fresh = start[out] if out in sliced else before[out]
         later = _least_to_come(fresh, first) if out in sliced else fresh
