@@ -191,8 +191,8 @@ class FusedParts:
                 programs.append(by_boxes[position])
                 boxed.append(part.operators[position].name)
             begun = position + 1
-        made = consecutive(programs, self.machine, self.budget_bytes)
-        return FusedPart(made, tuple(again), tuple(boxed))
+        joined_program = consecutive(programs, self.machine, self.budget_bytes)
+        return FusedPart(joined_program, tuple(again), tuple(boxed))
 
     def _alike(self, op: Operator, error: BudgetTooSmall) -> bool:
         """Whether an operator will not fit either: as one that did not, with as many parameters."""

@@ -199,11 +199,11 @@ class LocalSearch:
         """The best plan; its segments say what the next best way of a block of theirs costs."""
         best, names = self.best, [op.name for op in self.builder.graph.operators]
         explained = []
-        for segment, said in zip(
+        for segment, stretch in zip(
             best.joined_program.segments, best.plan.details.stretches, strict=True
         ):
             inside = [c for c in self.costs if segment.first <= c[1].first < segment.stop]
-            explained.append(_with_next(said, inside, names) if inside else said)
+            explained.append(_with_next(stretch, inside, names) if inside else stretch)
         details = replace(best.plan.details, stretches=tuple(explained))
         return replace(best, plan=replace(best.plan, details=details))
 

@@ -213,9 +213,9 @@ def plan(
     if others and not (joined is not None and _met(joined.value, aim)):
         try:
             bound = hopeless.need_bytes if hopeless else 0
-            asked = _best_of_others(request, aim, bound)
-            if other is None or aim.better(asked.value, other.value):
-                other = asked
+            other_plan = _best_of_others(request, aim, bound)
+            if other is None or aim.better(other_plan.value, other.value):
+                other = other_plan
         except SpillwayError as error:
             why_none = error
     if joined is None and other is None:

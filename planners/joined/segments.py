@@ -97,8 +97,8 @@ def best_segments(
             span = (first if method is None else method.first), stop
             reached = [best[span[0], fused] for fused in (False, True) if (span[0], fused) in best]
             paths = [_after(path, blocks, span, method, by_bytes) for path in reached]
-            if (known := best.get((stop, method is None))) is not None:
-                paths = [known, *paths]
+            if (earlier := best.get((stop, method is None))) is not None:
+                paths = [earlier, *paths]
             if paths:
                 best[stop, method is None] = min(paths, key=lambda path: path.cost)
     ends = [path for fused in (False, True) if (path := best.get((marks[-1], fused)))]

@@ -201,20 +201,20 @@ class ParameterStream:
                 pieces = tuple(piece for piece, region in item.reads if region.offset is None)
                 if pieces:
                     spans.setdefault((item.operator, pieces), [at, at])[1] = at
-        found: list[Wanted] = []
+        wanted: list[Wanted] = []
         for (_, pieces), (first, last) in spans.items():
             size = sum(piece_bytes(self.graph, piece) for piece in pieces)
-            if found and first <= found[-1].last:
-                before = found.pop()
-                known = {piece for transfer in before.transfers for piece in transfer}
-                if not known.isdisjoint(pieces):
+            if wanted and first <= wanted[-1].last:
+                before = wanted.pop()
+                before_pieces = {piece for transfer in before.transfers for piece in transfer}
+                if not before_pieces.isdisjoint(pieces):
                     raise NoRoom(pieces[0].tensor)
                 transfers = (*before.transfers, pieces)
                 last, size = max(last, before.last), size + before.size_bytes
-                found.append(Wanted(transfers, before.first, last, size))
+                wanted.append(Wanted(transfers, before.first, last, size))
             else:
-                found.append(Wanted((pieces,), first, last, size))
-        return found
+                wanted.append(Wanted((pieces,), first, last, size))
+        return wanted
 
     def _inputs(self, items: Sequence[Item]) -> list[tuple[int, int]]:
         """When what comes in front of all work is read first, and where it comes; in that order."""
@@ -238,13 +238,13 @@ class ParameterStream:
 
         `begun` has where the slices of each of the program's items begin, and their number.
         """
-        held, ended = self._occupied, np.append(begun[1:] - 1, begun[-1])
-        taken, own = held.taken.copy(), np.zeros((0, 4), dtype=np.int64)
+        occupied, ended = self._occupied, np.append(begun[1:] - 1, begun[-1])
+        taken, placed_rows = occupied.taken.copy(), np.zeros((0, 4), dtype=np.int64)
         placed: list[ParameterPlace] = []
         there: dict[str, LastReads] = {}
         not_before = 0
         inputs = self._inputs(items)
-        others = sorted((int(begun[a]), int(ended[b]), piece) for a, b, piece in held.loaded)
+        others = sorted((int(begun[a]), int(ended[b]), piece) for a, b, piece in occupied.loaded)
         taken[:, 2], taken[:, 3] = begun[taken[:, 2]], ended[taken[:, 3]]
         for wanted in self._wanted(items):
             while others and others[0][0] < wanted.first:  # Fused groups have them for themselves.
@@ -254,12 +254,12 @@ class ParameterStream:
                 not_before = max(not_before, inputs.pop(0)[1] + 1)
             pieces = [piece for transfer in wanted.transfers for piece in transfer]
             # What is there for an operator before goes first: a piece is nowhere twice.
-            known = [(there.setdefault(p.tensor, LastReads(len(p.box))), p.box) for p in pieces]
-            not_before = max([not_before, *(reads.last_read(box) + 1 for reads, box in known)])
-            for reads, box in known:
+            reads_of = [(there.setdefault(p.tensor, LastReads(len(p.box))), p.box) for p in pieces]
+            not_before = max([not_before, *(reads.last_read(box) + 1 for reads, box in reads_of)])
+            for reads, box in reads_of:
                 reads.add(box, wanted.last)
-            taken, own = (rows[rows[:, 3] >= not_before] for rows in (taken, own))
-            near = np.concatenate((taken[taken[:, 2] <= wanted.last], own))
+            taken, placed_rows = (rows[rows[:, 3] >= not_before] for rows in (taken, placed_rows))
+            near = np.concatenate((taken[taken[:, 2] <= wanted.last], placed_rows))
             try:
                 offset, not_before = self.place(wanted, near, not_before)
             except NoRoom as error:
@@ -270,7 +270,7 @@ class ParameterStream:
             placed.append(ParameterPlace(wanted, offset, not_before))
             spans = self.spaces.spans(Region(POOL, offset, wanted.size_bytes))
             rows = [(span.start, span.stop, not_before, wanted.last) for span in spans]
-            own = np.concatenate((own, np.array(rows, dtype=np.int64)))
+            placed_rows = np.concatenate((placed_rows, np.array(rows, dtype=np.int64)))
         return placed
 
     def place(self, wanted: Wanted, near: Rows, not_before: int) -> tuple[int, int]:

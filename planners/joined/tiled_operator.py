@@ -118,8 +118,8 @@ class OperatorBoxes:
 
     def _orders(self, sizes: tuple[int, ...], counts: Sequence[int]) -> Iterator[Grid]:
         """The grids of boxes of a size."""
-        made = self.graph.bytes_of(self.output, prod(sizes))
-        if made > self.budget_bytes:
+        output_bytes = self.graph.bytes_of(self.output, prod(sizes))
+        if output_bytes > self.budget_bytes:
             return
         ends = ([0] * len(counts), [n // 2 for n in counts], [n - 1 for n in counts])
         some = [self._operands(self._box(sizes, at)) for at in ends]
@@ -127,8 +127,10 @@ class OperatorBoxes:
             own: max(self._bytes(own, each[own]) for each in some if own in each)
             for own in dict.fromkeys(own for each in some for own in each)
         }
-        held = sum(size for own, size in bytes_of.items() if self._is_held(own)) + made
-        if held > self.budget_bytes:
+        held_bytes = (
+            sum(size for own, size in bytes_of.items() if self._is_held(own)) + output_bytes
+        )
+        if held_bytes > self.budget_bytes:
             return
         cut = [axis for axis, count in enumerate(counts) if count > 1]
         moves = {axis: self._moved(sizes, counts, axis) for axis in cut}
@@ -139,10 +141,10 @@ class OperatorBoxes:
             }
             moved = sum(loaded.values()) + self.graph.size_bytes(self.output)
             in_s, out_s = self._moving_s(loaded)
-            yield Grid(sizes, order, 1, held, moved, in_s + work_s + out_s)
+            yield Grid(sizes, order, 1, held_bytes, moved, in_s + work_s + out_s)
             if order:
                 changing = [n for n in bytes_of if n in moves[order[-1]] and self._is_held(n)]
-                both = held + made + sum(bytes_of[own] for own in changing)
+                both = held_bytes + output_bytes + sum(bytes_of[own] for own in changing)
                 if both <= self.budget_bytes:
                     waits = [
                         self._times(n, order, moves, counts) for n in bytes_of if n not in changing
@@ -219,12 +221,12 @@ class OperatorBoxes:
 
     def _operands(self, box: Box) -> dict[Own, Box]:
         """What a box of the output reads; what it reads nothing of is not there."""
-        found, counts = dict[Own, Box](), dict[str, int]()
+        boxes, counts = dict[Own, Box](), dict[str, int]()
         for name, part in needs_apart(self.graph, self.op, self.output, box):
             if all(start < stop for start, stop in part):
                 counts[name] = counts.get(name, -1) + 1
-                found[name, counts[name]] = part
-        return found
+                boxes[name, counts[name]] = part
+        return boxes
 
     # ---- a program -----------------------------------------------------------------------------
 

@@ -179,7 +179,7 @@ class AheadLoads:
     def _more(self, intervals: Sequence[Interval]) -> bool:
         """Have more come ahead, where its engine waits; whether there was any."""
         later = deque(t for t in self.transfers if t.at not in self.ahead)
-        known = len(self.ahead)
+        before = len(self.ahead)
         for at, wait_s in self._waits(intervals):
             while later and later[0].at <= at:
                 later.popleft()
@@ -191,7 +191,7 @@ class AheadLoads:
                 self.space.take(place)
                 self.ahead[first.at] = AheadTransfer(later.popleft(), at, place)
                 wait_s -= seconds
-        return len(self.ahead) > known
+        return len(self.ahead) > before
 
     def _waits(self, intervals: Sequence[Interval]) -> Iterator[tuple[int, float]]:
         """The items in front of which the engine of loads waits, and for how many seconds."""

@@ -67,11 +67,11 @@ class LoopedLoad:
 
     def strides(self, size_bytes: int) -> tuple[int, ...]:
         """By how much its place moves in a round of each loop, the outermost first."""
-        found, step = list[int](), size_bytes
+        strides_bytes, step = list[int](), size_bytes
         for count, moves in reversed([*zip(self.counts, self.moving, strict=True)]):
-            found.append(step if moves else 0)
+            strides_bytes.append(step if moves else 0)
             step *= count if moves else 1
-        return tuple(reversed(found))
+        return tuple(reversed(strides_bytes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +125,12 @@ def _parameters(graph: Graph, machine: Machine, items: Sequence[Item]) -> Iterat
     """Parameters that come more than once: loads of the same pieces together."""
     by_tensor: dict[str, list[LoopedLoad]] = defaultdict(list)
     for at, item in enumerate(items):
-        for found in _loads(graph, machine, item, (at,), (), ()):
-            by_tensor[found.load.piece.tensor].append(found)
+        for load in _loads(graph, machine, item, (at,), (), ()):
+            by_tensor[load.load.piece.tensor].append(load)
     for loads in by_tensor.values():
         by_pieces: dict[tuple[Piece, ...], list[LoopedLoad]] = defaultdict(list)
-        for found in loads:
-            by_pieces[found.pieces].append(found)
+        for load in loads:
+            by_pieces[load.pieces].append(load)
         once: set[Piece] = set()
         for pieces, same in by_pieces.items():
             # A piece is nowhere twice: what others load too, but not all of it, stays.
@@ -249,15 +249,15 @@ class _Changes:
     def _of_loop(
         self, loop: Repeat, path: Path, moves: tuple[Move, ...]
     ) -> tuple[Repeat, tuple[Move, ...]]:
-        body, own, outer = list[Item](), list[Move](), [list[Move]() for _ in moves]
+        body, inner_moves, outer = list[Item](), list[Move](), [list[Move]() for _ in moves]
         for number, (inner, move) in enumerate(zip(loop.body, loop.moves, strict=True)):
             around = (*(moves_of(each)[number] for each in moves), move)
             item, changed = self.rewritten(inner, (*path, number), around)
             body.append(item)
-            own.append(changed[-1])
+            inner_moves.append(changed[-1])
             for level, each in zip(outer, changed[:-1], strict=True):
                 level.append(each)
-        return Repeat(loop.count, tuple(body), tuple(own)), tuple(map(tuple, outer))
+        return Repeat(loop.count, tuple(body), tuple(inner_moves)), tuple(map(tuple, outer))
 
 
 def _by(item: Instruction, move: Move) -> tuple[int, ...]:
