@@ -304,8 +304,8 @@ def _best_offer(request: Problem[OverlapOptions], offers: Sequence[LayoutOffer])
     graph, budget_bytes, chosen = request.graph, request.budget_bytes, request.options
     least = offers[-1]
     if least.ram_bytes > budget_bytes:
-        read, made = ends(graph, [graph.index[name] for name in least.binding])
-        tensors = (*read, *made)  # Those inside of a fused block are never whole.
+        read, written = ends(graph, [graph.index[name] for name in least.binding])
+        tensors = (*read, *written)  # Those inside of a fused block are never whole.
         bound = min(offer.bound_bytes for offer in offers)
         bound = max(bound, least_alone(graph, budget_bytes, chosen.fuse))
         bound_words = "" if bound == least.ram_bytes else f" found, and it needs at least {bound}"

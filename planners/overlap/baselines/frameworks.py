@@ -66,9 +66,9 @@ def tinyengine(graph: Graph) -> Ram:
     """
     live = _live(graph, range(len(graph.operators)))
     layers = []
-    for op, held in zip(graph.operators, live, strict=True):
+    for op, live_bytes in zip(graph.operators, live, strict=True):
         shared = _shared(graph, op) if is_depthwise(graph, op) else 0
-        layers.append(LayerBytes(op.name, held - shared, workspace(graph, op)))
+        layers.append(LayerBytes(op.name, live_bytes - shared, workspace(graph, op)))
     static = max(layer.workspace_bytes for layer in layers) + 2 * _stem_weights(graph)
     return _ram(tuple(layers), static)
 
@@ -113,7 +113,8 @@ def tflite_micro(graph: Graph) -> Ram:
     extent = max(offsets[life.id] + life.size_bytes for life in lives)
     live = _live(graph, range(len(graph.operators)))
     layers = tuple(
-        LayerBytes(op.name, held) for op, held in zip(graph.operators, live, strict=True)
+        LayerBytes(op.name, live_bytes)
+        for op, live_bytes in zip(graph.operators, live, strict=True)
     )
     binding = graph.operators[live_peak(lives)[1]].name
     return Ram(layers, extent, 0, binding)

@@ -197,12 +197,12 @@ def tinyengine_work(graph: Graph, kernels: KernelStyle = DOT) -> KernelWork:
 
 def _tinyengine(graph: Graph, op: Operator, kernels: KernelStyle) -> KernelWork:
     plain = work_of_operator(graph, op, kernels)
-    copied, made = _copies(graph, op)
+    copied, written = _copies(graph, op)
     widened = IM2COL_BYTES if op.kind == "conv2d" else 1
     return KernelWork(
         macs=plain.macs,
         ram_read_bytes=plain.ram_read_bytes * widened + copied,
-        ram_written_bytes=plain.ram_written_bytes + made * IM2COL_BYTES,
+        ram_written_bytes=plain.ram_written_bytes + written * IM2COL_BYTES,
         flash_bytes=plain.flash_bytes,
     )
 

@@ -71,14 +71,14 @@ class _PoolEmitter:
         pool = PoolOperands(self.graph, self.machine, self.layout, self.parameters)
         last = self._last_uses()
         for number, run in enumerate(self.layout.runs):
-            read, made = pool.ends(run)
+            read, written = pool.ends(run)
             for name in read:
                 if name in self.graph.inputs and name not in pool.present:
                     yield from self._loads(pool, name, run)
             dying = frozenset(name for name in read if last[name] == number)
             yield from _writer(run)(pool, number, run, dying, self.steps).instructions()
-            pool.present.update(made)
-            for name in made:
+            pool.present.update(written)
+            for name in written:
                 if name in self.graph.outputs:
                     yield from self._stores(pool, name)
                 if last.get(name, number) == number:

@@ -157,7 +157,7 @@ def _closed(graph: Graph, op: Operator, tensor: str) -> _Reads | None:
 
 def _windows(op: Operator, shape: Shape, out: Shape, by_element: bool) -> _Reads:
     """A window over [N, C, H, W]: the first pixel of each, in closed form."""
-    (batch, channels, height, width), (_, made, *spatial) = shape, out
+    (batch, channels, height, width), (_, out_channels, *spatial) = shape, out
     rows, columns = (
         _first(n, size, op.kernel[a], op.stride[a], op.padding[a], op.dilation[a])
         for a, (n, size) in enumerate(zip(spatial, (height, width), strict=True))
@@ -165,7 +165,7 @@ def _windows(op: Operator, shape: Shape, out: Shape, by_element: bool) -> _Reads
     images = np.arange(batch, dtype=np.int64)[:, None, None] * height * width
     pixels = images + rows[:, None] * width + columns
     nothing = np.broadcast_to((rows < 0)[:, None] | (columns < 0), pixels.shape)
-    return _Reads(np.where(nothing, _NEVER, pixels * channels).ravel(), made, by_element)
+    return _Reads(np.where(nothing, _NEVER, pixels * channels).ravel(), out_channels, by_element)
 
 
 def _first(n: int, size: int, k: int, s: int, p: int, d: int) -> NDArray[np.int64]:

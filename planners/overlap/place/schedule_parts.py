@@ -141,8 +141,8 @@ def stretches(
     common = sorted(set(cuts[0]).intersection(*cuts[1:]), key=lambda done: done.bit_count())
     ends = [0, *(done.bit_count() for done in common)]
     ways: list[list[StretchOrder]] = [[] for _ in common]
-    for order, own in zip(orders, cuts, strict=True):
-        parts = {at: part for (at, _), part in parts_of(graph, distances, order, own)}
+    for order, own_cuts in zip(orders, cuts, strict=True):
+        parts = {at: part for (at, _), part in parts_of(graph, distances, order, own_cuts)}
         for i, (start, stop) in enumerate(pairwise(ends)):
             if all(way.order != order[start:stop] for way in ways[i]):
                 inside = [part for at, part in parts.items() if start <= at < stop]

@@ -65,11 +65,11 @@ def steps_of(graph: Graph, order: Sequence[int]) -> list[OrderHolds]:
         change[block.last + 1] -= block.size
         last[block.name] = block.last
     steps = []
-    for number, (position, held) in enumerate(zip(order, accumulate(change), strict=False)):
+    for number, (position, live_bytes) in enumerate(zip(order, accumulate(change), strict=False)):
         op = graph.operators[position]
         dying = tuple((n, graph.size_bytes(n)) for n in op.inputs if last[n] == number)
         output_bytes = graph.size_bytes(op.outputs[0]) if len(op.outputs) == 1 else 0
-        steps.append(OrderHolds(position, held, output_bytes, dying))
+        steps.append(OrderHolds(position, live_bytes, output_bytes, dying))
     return steps
 
 
