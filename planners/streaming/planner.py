@@ -121,10 +121,10 @@ def _streamed(
     graph: Graph, times: Times, choice: ScheduleChoice, chosen: StreamingOptions
 ) -> StreamedParameters:
     """What the runtime and the views read."""
-    made = choice.schedule
-    names: tuple[Ring, ...] = ("shared",) if len(made.rings) == 1 else ("cpu", "gpu")
-    rings = dict(zip(names, made.rings, strict=True))
-    joint = made.kind == "joint"
+    schedule = choice.schedule
+    names: tuple[Ring, ...] = ("shared",) if len(schedule.rings) == 1 else ("cpu", "gpu")
+    rings = dict(zip(names, schedule.rings, strict=True))
+    joint = schedule.kind == "joint"
     return StreamedParameters(
         pipeline=chosen.pipeline,
         times=times.title,
@@ -134,10 +134,10 @@ def _streamed(
         rings={name: ring.size_bytes for name, ring in rings.items()},
         activation_bytes=0 if joint else choice.activations.size_bytes,
         delay_s=choice.delay_s,
-        preload_s=made.preload_s,
+        preload_s=schedule.preload_s,
         bound_s=guaranteed_bound(graph, times, choice, chosen.spread),
         band=_band(graph, times, choice, chosen),
-        kernel_s=sum(layer.kernel_s for layer in made.layers),
+        kernel_s=sum(layer.kernel_s for layer in schedule.layers),
         front=choice.memory_front,
         layers=tuple(_layers(graph, choice, rings)),
     )
@@ -174,23 +174,23 @@ def _band(
 def _notes(
     graph: Graph, times: Times, choice: ScheduleChoice, chosen: StreamingOptions
 ) -> tuple[str, ...]:
-    made = choice.schedule
-    rings = " and ".join(str(ring.size_bytes) for ring in made.rings)
+    schedule = choice.schedule
+    rings = " and ".join(str(ring.size_bytes) for ring in schedule.rings)
     memory = f"memory is rings ({rings} bytes) and activations together; the paper counts rings"
-    if made.kind == "joint":
+    if schedule.kind == "joint":
         memory = "weights and activations lie in one memory, which the paper leaves out"
     notes = [
         f"parameters and activations, {graph.width_words}, granularity {graph.granularity}",
         memory,
         f"times: {times.title}",
     ]
-    if made.kind == "joint":
+    if schedule.kind == "joint":
         notes.append(
             "the front is of bounds on memory: addresses were sought for the delay that was chosen"
         )
     elif chosen.pipeline == "exact" and chosen.slices == 1:
         notes.append("no ring sizes within the budget have less delay, with these times")
-    if made.kind == "pre":
+    if schedule.kind == "pre":
         notes.append("the delay is from when all is loaded, as the paper counts it")
     if len(choice.way.units) > len(graph.operators):
         cut = len(choice.way.units) - len(graph.operators)

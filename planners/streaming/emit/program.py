@@ -208,6 +208,6 @@ def stored_s(graph: Graph, units: Sequence[Unit], schedule: Schedule, times: Tim
     last = {unit.operator: i for i, unit in enumerate(units)}
     end = schedule.ends.last_barrier_s
     for name in made_outputs(graph):
-        made = schedule.ends.kernels[last[graph.producer[name]]]
-        end = max(end, made) + times.output_s(name)
+        written_s = schedule.ends.kernels[last[graph.producer[name]]]
+        end = max(end, written_s) + times.output_s(name)
     return max(end, schedule.ends.delay_s)

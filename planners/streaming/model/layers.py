@@ -67,16 +67,16 @@ def sliced_units(graph: Graph, position: int, slices: int) -> tuple[Unit, ...] |
     channels = output.shape[axis]
     cuts = [channels * i // slices for i in range(slices + 1)]
     full = whole(output).box
-    made = []
+    units = []
     for number, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
         box = (*full[:axis], (start, stop), *full[axis + 1 :])
         read = dict(needs(graph, op, output.name, box))
         pieces = tuple(Piece(name, read[name]) for name in op.parameters if name in read)
         size = sum(piece_bytes(graph, piece) for piece in pieces)
         macs = share_of_macs(graph, op, output.name, box)
-        made.append(Unit(f"{op.name}[{number}]", position, pieces, size, macs, box))
-    together = sum(unit.size_bytes for unit in made)
-    return tuple(made) if together == _unit(graph, position, op).size_bytes else None
+        units.append(Unit(f"{op.name}[{number}]", position, pieces, size, macs, box))
+    together = sum(unit.size_bytes for unit in units)
+    return tuple(units) if together == _unit(graph, position, op).size_bytes else None
 
 
 # ---- Large layers in slices of their output channels: smaller rings, and reads that begin sooner -

@@ -170,10 +170,12 @@ class Roofline:
         op = self.graph.operators[unit.operator]
         operands = [Operand(p, Region(onchip, 0, self._bytes(p))) for p in unit.pieces]
         data = [Operand(p, Region(onchip, 0, self._bytes(p))) for p in map(self._whole, op.inputs)]
-        made = [Operand(p, Region(onchip, 0, self._bytes(p))) for p in map(self._whole, op.outputs)]
+        outputs = [
+            Operand(p, Region(onchip, 0, self._bytes(p))) for p in map(self._whole, op.outputs)
+        ]
         parts = () if unit.part is None else (unit.part,)
         run = Compute(
-            0, op.name, (*data, *operands), tuple(made), unit.macs, (), "compute", None, parts
+            0, op.name, (*data, *operands), tuple(outputs), unit.macs, (), "compute", None, parts
         )
         return Layer(unit.name, unit.size_bytes, read, copy, self.seconds(run))
 

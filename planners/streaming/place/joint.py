@@ -58,10 +58,10 @@ class LayerLoad:
         # than those behind it: what is read in front of them is the same for all.
         need = deque[tuple[int, int]]()
         for u, size in enumerate(self.sizes):
-            own = self.activations[u] - before[u]
-            while need and need[-1][0] <= own:
+            needed = self.activations[u] - before[u]
+            while need and need[-1][0] <= needed:
                 need.pop()
-            need.append((own, u))
+            need.append((needed, u))
             while need and need[0][0] + before[u + 1] > memory_bytes:
                 _, s = need.popleft()
                 if s == u and size:

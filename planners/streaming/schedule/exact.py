@@ -131,16 +131,16 @@ def steps(
     """Delays that never rise with the ring, where they change, by bisection of unequal ends."""
     if not rings:
         return []
-    known = {0: delay(rings[0]), len(rings) - 1: delay(rings[-1])}
+    delays = {0: delay(rings[0]), len(rings) - 1: delay(rings[-1])}
     open_ = [(0, len(rings) - 1)]
     while open_:
         low, high = open_.pop()
-        if high - low < 2 or (rules.monotone and known[low] == known[high]):
+        if high - low < 2 or (rules.monotone and delays[low] == delays[high]):
             continue
         middle = (low + high) // 2
-        known[middle] = delay(rings[middle])
+        delays[middle] = delay(rings[middle])
         open_ += [(low, middle), (middle, high)]
-    return [(rings[i], known[i]) for i in sorted(known)]
+    return [(rings[i], delays[i]) for i in sorted(delays)]
 
 
 def _pairs(

@@ -158,8 +158,8 @@ def sweep(
     while True:
         if most_bytes is not None and count * ring > most_bytes and points:
             break
-        made = with_rings(layers, (ring,) * count, start, twice)
-        points.append(DelayPoint(count * ring, made.delay_s, (ring,) * count))
+        schedule = with_rings(layers, (ring,) * count, start, twice)
+        points.append(DelayPoint(count * ring, schedule.delay_s, (ring,) * count))
         if ring >= total:
             break
         ring = min(ring + step_bytes, total)

@@ -26,8 +26,8 @@ def delay_with(
     graph: Graph, times: Times, choice: ScheduleChoice, layers: Sequence[Layer]
 ) -> float:
     """The delay of a choice's schedule, places and all, with other times of its layers."""
-    made: Schedule = timed(choice.schedule, layers, choice.way.start)
-    return stored_s(graph, choice.way.units, made, times) - made.preload_s
+    schedule: Schedule = timed(choice.schedule, layers, choice.way.start)
+    return stored_s(graph, choice.way.units, schedule, times) - schedule.preload_s
 
 
 def guaranteed_bound(

@@ -139,14 +139,18 @@ def _placed(
     )
     if placed is None:
         return front, None
-    made = Schedule("joint", way.layers, (placed.weights,), placed.ends, 0.0, placed.reads_before)
-    end = stored_s(graph, way.units, made, times)
+    schedule = Schedule(
+        "joint", way.layers, (placed.weights,), placed.ends, 0.0, placed.reads_before
+    )
+    end = stored_s(graph, way.units, schedule, times)
     points = [DelayPoint(memory, delay, (memory,)) for memory, delay in front]
-    taken = made.memory_bytes
+    taken = schedule.memory_bytes
     if taken not in [point.memory_bytes for point in points]:  # Addresses in less were not found.
-        points.append(DelayPoint(taken, made.delay_s, (taken,)))
+        points.append(DelayPoint(taken, schedule.delay_s, (taken,)))
         points.sort(key=lambda point: point.memory_bytes)
-    choice = ScheduleChoice(way, made, placed.activations, tuple(points), end, placed.bound_bytes)
+    choice = ScheduleChoice(
+        way, schedule, placed.activations, tuple(points), end, placed.bound_bytes
+    )
     return front, choice
 
 
@@ -214,21 +218,21 @@ def _of_way(
     if pipeline in ("exact", "async-md", "2s-md"):
         points = _points(way, stages, room, chosen)
         within = [point for point in points if point.memory_bytes <= room]
-        made = with_rings(layers, minimal_delay(within).rings, way.start, twice)
+        schedule = with_rings(layers, minimal_delay(within).rings, way.start, twice)
     else:
         if _has_rings(chosen):
             ring = chosen.ring or max(sizes_of(layers), default=0)
-            made = with_rings(layers, (ring,) * (stages - 1), way.start, twice)
+            schedule = with_rings(layers, (ring,) * (stages - 1), way.start, twice)
         else:
-            made = fixed(pipeline, layers, way.start)
-        points = (DelayPoint(made.memory_bytes, made.delay_s, _rings(made)),)
-    end = stored_s(graph, way.units, made, times) - made.preload_s
+            schedule = fixed(pipeline, layers, way.start)
+        points = (DelayPoint(schedule.memory_bytes, schedule.delay_s, _rings(schedule)),)
+    end = stored_s(graph, way.units, schedule, times) - schedule.preload_s
     # Of the exact front, no smaller rings have this delay; any ring holds the largest layer.
     every_size = not (twice and stages == 3)
     exactly = pipeline == "exact" and chosen.slices == 1 and every_size
-    least = made.memory_bytes if exactly else max(sizes_of(layers), default=0)
+    least = schedule.memory_bytes if exactly else max(sizes_of(layers), default=0)
     bound = least + activations.bound_bytes
-    return ScheduleChoice(way, made, activations, pareto(points), end, bound)
+    return ScheduleChoice(way, schedule, activations, pareto(points), end, bound)
 
 
 def _points(

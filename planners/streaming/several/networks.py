@@ -86,11 +86,11 @@ def tasks_of(
         )
     tasks = []
     names = names_of([graph.name for graph in graphs])
-    for i, (said, graph, name) in enumerate(zip(entries, graphs, names, strict=True)):
+    for i, (entry, graph, name) in enumerate(zip(entries, graphs, names, strict=True)):
         layers = times_of(graph, machine).layers(divided(graph, slices), stages)
         bounds = tuple(_longer(layer, 1.0 + spread) for layer in layers)
-        period = period_s if said.period_s is None else said.period_s
-        tasks.append(task(name, bounds, period, said.deadline_s, i))
+        period = period_s if entry.period_s is None else entry.period_s
+        tasks.append(task(name, bounds, period, entry.deadline_s, i))
     return tuple(tasks)
 
 

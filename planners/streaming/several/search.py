@@ -144,21 +144,23 @@ def least_of_all(given: SharedSearch, *, without: Sequence[LeastMemory] = ()) ->
 
     `without` are answers that are known, so that only better ones are looked for.
     """
-    known = [answer.layout.memory_bytes for answer in without if answer.layout]
+    memories = [answer.layout.memory_bytes for answer in without if answer.layout]
     best: LeastMemory | None = None
     proven, tried, bounds = True, 0, []
     for count in range(1, len(given.tasks) + 1):
         for kept in combinations(range(len(given.tasks)), count):
-            answer = least_shared(given, kept, min(known, default=None))
+            answer = least_shared(given, kept, min(memories, default=None))
             tried, proven = tried + answer.tried, proven and answer.proven
             if answer.layout:
-                known.append(answer.layout.memory_bytes)
+                memories.append(answer.layout.memory_bytes)
                 best = answer
             elif not answer.proven:
                 bounds.append(answer.bound_bytes)
     if best is None:
-        why = "keeping networks does not make it less" if known else "late even if all are kept"
-        return LeastMemory("some kept", None, min([*bounds, *known], default=0), proven, tried, why)
+        why = "keeping networks does not make it less" if memories else "late even if all are kept"
+        return LeastMemory(
+            "some kept", None, min([*bounds, *memories], default=0), proven, tried, why
+        )
     bound = min([*bounds, best.bound_bytes])
     return LeastMemory(best.kind, best.layout, bound, bound == best.bound_bytes, tried)
 
@@ -254,11 +256,11 @@ class _Growing:
     def _add(self, least: tuple[int, ...]) -> None:
         """Rings of at least these sizes, each as large as its task alone needs."""
         sizes = [alone.least_size(size) for alone, size in zip(self.alone, least, strict=True)]
-        known = tuple(size for size in sizes if size is not None)
-        if len(known) == len(sizes) and known not in self.seen:
-            self.seen.add(known)
-            layout = partitioned(self.given.tasks, known, self.given.stages)
-            heappush(self.heap, (layout.memory_bytes, known))
+        least_sizes = tuple(size for size in sizes if size is not None)
+        if len(least_sizes) == len(sizes) and least_sizes not in self.seen:
+            self.seen.add(least_sizes)
+            layout = partitioned(self.given.tasks, least_sizes, self.given.stages)
+            heappush(self.heap, (layout.memory_bytes, least_sizes))
 
     def _descent(self, bound: int) -> LeastMemory:
         """When the time is over: the best of the descents that begin with each task."""
