@@ -50,8 +50,8 @@ class Form:
     @property
     def told_options(self) -> dict[str, Any]:
         """Its options but for what weights do, which is the problem's."""
-        told = {name: value for name, value in self.options.items() if name != "weights"}
-        return told | ({"budget": "least"} if self.least else {})
+        reported = {name: value for name, value in self.options.items() if name != "weights"}
+        return reported | ({"budget": "least"} if self.least else {})
 
 
 SERVES: Mapping[str, tuple[str, ...]] = {

@@ -153,8 +153,8 @@ def _best(
     """The best plan, with what it won against."""
     aim = Objective(chosen.objective, ProblemFloors(graph, machine, chosen.weights), budget_bytes)
     every = [form for form in forms(chosen.objective, chosen.weights) if form.planner not in but]
-    asked, apart = _of_the_problem(every, chosen.weights)
-    race = Race(asked, aim, chosen.time_limit, max(1, len(workers)))
+    runners, apart = _of_the_problem(every, chosen.weights)
+    race = Race(runners, aim, chosen.time_limit, max(1, len(workers)))
     best = BestPlan()
     referee = Referee(race, clock, chosen.time_limit)
     problem = FormProblem(graph, machine, budget_bytes, aim)

@@ -205,8 +205,8 @@ class Race:
         if best is None or best.value is None or self.lanes > 1 or not other.form.leads:
             return False
         runner = self.runners[best.task.number]
-        asked = bool(other.outcomes) or not runner.form.goes_on or bool(runner.ended)
-        if asked or runner.limit_s >= left_s - runner.beyond_s:
+        was_run = bool(other.outcomes) or not runner.form.goes_on or bool(runner.ended)
+        if was_run or runner.limit_s >= left_s - runner.beyond_s:
             return False
         share = MUCH_OPEN if left_s < SHORT * self._worth_s else OPEN
         return best.value * (1 - share) <= self.aim.floor
