@@ -49,18 +49,18 @@ def plan_in_banks(request: Problem[CosmaOptions], problem: ScheduleProblem, abou
     banks = [Bank(level.name, level.size_bytes) for level in machine.banks]
     clock.report("memories")
     emitted = _Emitted(problem, machine, stays)
-    found = place_in_banks(
+    banked = place_in_banks(
         BankProblem(lives, banks, _touched(problem)),
         clock=clock,
         tie=emitted.seconds,
     )
-    if found.status != "placed":
-        raise _none_found(problem, machine, lives, found)
-    program = emitted.program(found.places)
+    if banked.status != "placed":
+        raise _none_found(problem, machine, lives, banked)
+    program = emitted.program(banked.places)
     claims = account(problem.graph, program).claims(
-        found.slow_bytes, found.bound_bytes, found.solver, clock, found.proven
+        banked.slow_bytes, banked.bound_bytes, banked.solver, clock, banked.proven
     )
-    plan = request.plan(program, claims, (about, *_notes(machine, chosen, found)))
+    plan = request.plan(program, claims, (about, *_notes(machine, chosen, banked)))
     return replace(plan, machine=machine)
 
 
@@ -178,9 +178,9 @@ def _none_found(
     refused = _too_small(problem, machine, lives, live_peak(lives)[1], "proven")
     if found.status == "infeasible":
         return refused
-    held = " and ".join(refused.memories)
+    where = " and ".join(refused.memories)
     return NoPlanFound(
         f"none found: operator {refused.operator!r} ({', '.join(refused.tensors)}) needs "
-        f"{refused.need_bytes} bytes at once, {held} have {refused.have_bytes} in all; no way to "
+        f"{refused.need_bytes} bytes at once, {where} have {refused.have_bytes} in all; no way to "
         "divide the tensors among them was found, and no proof that none exists: allow more time"
     )

@@ -303,17 +303,17 @@ def _program(request: Problem[CosmaOptions], solved: _Solved) -> tuple[Program, 
     clock.report("latency", solution.cost_bytes, solution.bound_bytes)
     free = chosen.schedule in OWN_ORDER and not chosen.paper_strict
     only = chosen.objective == "latency"
-    found = quickest((problem, solution), machine, clock, any_order=free, any_traffic=only)
+    quickest_plan = quickest((problem, solution), machine, clock, any_order=free, any_traffic=only)
     scope = "over all schedules" if free else solved.scope
     solved = replace(
         solved,
-        problem=found.problem,
-        solution=replace(solution, cost_bytes=found.cost_bytes),
-        notes=(*solved.notes, found.note),
-        latency=found.claim(scope) if only else None,
-        held=(found.peak_bytes, found.extent_bytes),
+        problem=quickest_plan.problem,
+        solution=replace(solution, cost_bytes=quickest_plan.cost_bytes),
+        notes=(*solved.notes, quickest_plan.note),
+        latency=quickest_plan.claim(scope) if only else None,
+        held=(quickest_plan.peak_bytes, quickest_plan.extent_bytes),
     )
-    return found.program, solved
+    return quickest_plan.program, solved
 
 
 def _moved(solved: _Solved, chosen: CosmaOptions) -> Account:
@@ -336,14 +336,18 @@ def _moved(solved: _Solved, chosen: CosmaOptions) -> Account:
 
 def _compulsory(problem: ScheduleProblem) -> int:
     """One load of what no operator makes, and one store of each output that one does."""
-    made = sum(
+    written_bytes = sum(
         line.size_bytes
         for line in problem.lines
         if line.produced and line.tensor in problem.graph.outputs
     )
     read = _read_in_place(problem).items()
     in_place = sum(problem.graph.bytes_of(name, volume(boxes)) for name, boxes in read)
-    return made + in_place + sum(line.size_bytes for line in problem.lines if not line.produced)
+    return (
+        written_bytes
+        + in_place
+        + sum(line.size_bytes for line in problem.lines if not line.produced)
+    )
 
 
 def _read_again(problem: ScheduleProblem) -> int:
@@ -355,11 +359,11 @@ def _read_again(problem: ScheduleProblem) -> int:
 
 def _read_in_place(problem: ScheduleProblem) -> dict[str, list[Box]]:
     """The boxes of parameters that operators read where they live, one for each operator."""
-    found: dict[str, list[Box]] = {}
+    boxes: dict[str, list[Box]] = {}
     for op in problem.graph.operators if problem.in_place else ():
         for piece in pieces_read(problem.graph, op):
-            found.setdefault(piece.tensor, []).append(piece.box)
-    return found
+            boxes.setdefault(piece.tensor, []).append(piece.box)
+    return boxes
 
 
 def _counted(request: Problem[CosmaOptions]) -> str:

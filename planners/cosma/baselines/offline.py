@@ -108,16 +108,18 @@ def _furthest_next_use(problem: ScheduleProblem) -> set[UseGap]:
     starting: dict[int, list[UseGap]] = {}
     for gap in problem.gaps:
         starting.setdefault(gap.before, []).append(gap)
-    held: list[UseGap] = []
+    open_gaps: list[UseGap] = []
     dropped: set[UseGap] = set()
     for step, need in enumerate(problem.required):
-        held = sorted((gap for gap in held if gap.after > step), key=lambda gap: gap.after)
-        need += sum(problem.lines[gap.line].size_bytes for gap in held)
+        open_gaps = sorted(
+            (gap for gap in open_gaps if gap.after > step), key=lambda gap: gap.after
+        )
+        need += sum(problem.lines[gap.line].size_bytes for gap in open_gaps)
         while need > problem.budget_bytes:
-            victim = held.pop()
+            victim = open_gaps.pop()
             dropped.add(victim)
             need -= problem.lines[victim.line].size_bytes
-        held += starting.get(step, [])
+        open_gaps += starting.get(step, [])
     return dropped
 
 
@@ -220,15 +222,15 @@ class _Climb:
         kept = self.random.choice(sorted(self.best.dropped))
         dropped = set(self.best.dropped) - {kept}
         for step in kept.interior:
-            held = [gap for gap in self.across[step] if gap not in dropped]
+            open_gaps = [gap for gap in self.across[step] if gap not in dropped]
             over = self.problem.required[step] - self.problem.budget_bytes
-            over += sum(map(self._size, held))
+            over += sum(map(self._size, open_gaps))
             while over > 0:
-                others = [gap for gap in held if gap != kept and self._size(gap)]
+                others = [gap for gap in open_gaps if gap != kept and self._size(gap)]
                 if not others:
                     return self.best.dropped
                 victim = min(others, key=self._dearness(over, dropped))
-                held.remove(victim)
+                open_gaps.remove(victim)
                 dropped.add(victim)
                 over -= self._size(victim)
         return frozenset(dropped)

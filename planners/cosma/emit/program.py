@@ -162,10 +162,10 @@ class _TensorEmitter:
     def _leave(self, step: int, position: int) -> Iterator[Instruction]:
         """Outputs are stored at once; what ends here is stored if only the chip has it."""
         ending = [self.problem.lines[run.line] for run in self.ending[step]]
-        made = [t for t in self.problem.graph.operators[position].outputs if t in self.outputs]
+        written = [t for t in self.problem.graph.operators[position].outputs if t in self.outputs]
         spills = [line.tensor for line in self._to_store(step)]
         self.stored.update(spills)
-        for tensor in (*made, *spills):
+        for tensor in (*written, *spills):
             yield self.places.store(step, tensor, self.at[tensor])
         for line in ending:
             yield self.places.release(step, line.tensor, self.at.pop(line.tensor))

@@ -169,10 +169,10 @@ class _RowBuilder(Variables):
         ilp.m_peak = ilp.lp.add_variable("M_peak", 0, None, self.pulp.LpInteger)
         ilp.lp.setObjective(ilp.m_peak + self.nothing)
         for t in range(self.windows.steps):
-            held = self.pulp.lpSum(
+            resident_bytes = self.pulp.lpSum(
                 ilp.size[a] * (self.created(a, t) + self.preserved(a, t)) for a in ilp.tensors
             )
-            self.add("eq14", (t,), held <= ilp.m_peak)
+            self.add("eq14", (t,), resident_bytes <= ilp.m_peak)
 
     def add_replacement(self) -> None:
         """(4), (8) and the objective, (12) and (17)."""
@@ -180,8 +180,8 @@ class _RowBuilder(Variables):
         for a in ilp.tensors:
             for t in self.windows.kept(a):
                 if a in self.host_copy:
-                    known = self.pulp.lpSum(self.created(a, k) for k in range(t))
-                    self.add("eq4a", (a, t), self.retrieved(a, t) <= known)
+                    created_before = self.pulp.lpSum(self.created(a, k) for k in range(t))
+                    self.add("eq4a", (a, t), self.retrieved(a, t) <= created_before)
                 else:
                     written = self.pulp.lpSum(self.spilled(a, k) for k in range(t + 1))
                     self.add("eq4", (a, t), self.retrieved(a, t) <= written)
@@ -194,8 +194,8 @@ class _RowBuilder(Variables):
         """The footprint of (14), retrieved tensors included, against M_B."""
         sizes = self.ilp.size
         for t in range(self.windows.steps):
-            held = self.pulp.lpSum(sizes[a] * self.resident(a, t) for a in sizes)
-            self.add("eq14a", (t,), held <= self.ilp.budget)
+            resident_bytes = self.pulp.lpSum(sizes[a] * self.resident(a, t) for a in sizes)
+            self.add("eq14a", (t,), resident_bytes <= self.ilp.budget)
 
     def add_addresses(self) -> None:
         """L, V, u and d under (9)–(11)."""

@@ -110,9 +110,9 @@ def _online(
     problem: ScheduleProblem, bound_bytes: int, how: str, clock: Clock
 ) -> tuple[ScheduleProblem, Solution]:
     problem.assert_feasible()
-    stays, made = plan_at_once(problem, clock)
+    stays, solver = plan_at_once(problem, clock)
     stays = with_last_means(problem, clock) if stays is None else stays
-    name = f"{made}: nothing better from the ILP in time{how}"
+    name = f"{solver}: nothing better from the ILP in time{how}"
     cost = cost_of(problem, stays)
     return problem, Solution(stays, cost, min(bound_bytes, cost), name)
 
@@ -130,7 +130,7 @@ def decode(ilp: Ilp, solved: Solved) -> tuple[ScheduleProblem, dict[TensorStay, 
     A stay is cut to its first and last use. Raises `SpillwayError` where values break the model.
     """
     problem = replace(ilp.problem, schedule=order_of(ilp, solved))
-    held = solved.ones(ilp.P)
+    preserved = solved.ones(ilp.P)
     fresh = solved.ones(ilp.C) | solved.ones(ilp.R)
     wanted: dict[TensorStay, float] = {}
     for i, line in enumerate(problem.lines):
@@ -143,7 +143,7 @@ def decode(ilp: Ilp, solved: Solved) -> tuple[ScheduleProblem, dict[TensorStay, 
                         ilp, solved, line.tensor, began
                     )
                 stay, began, at = [], step, step
-            elif (line.tensor, step) in held:
+            elif (line.tensor, step) in preserved:
                 at = step
             if step in line.uses:
                 if at != step:

@@ -71,9 +71,9 @@ def solvers() -> tuple[str, ...]:
 def usable(solver: str | None) -> str:
     """PuLP's name of a solver (HiGHS for None). Raises `BadInput` where it is not installed."""
     pulp = load_pulp()
-    known: dict[str, str] = {name.lower(): name for name in pulp.listSolvers()}
+    names: dict[str, str] = {name.lower(): name for name in pulp.listSolvers()}
     wanted = (solver or HIGHS).lower()
-    name = known.get(ALIASES.get(wanted, wanted).lower(), "")
+    name = names.get(ALIASES.get(wanted, wanted).lower(), "")
     if name == HIGHS or (name == CBC and _cbc(pulp).available()):
         return name
     if not name or not pulp.getSolver(name, msg=False).available():

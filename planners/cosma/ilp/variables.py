@@ -57,8 +57,8 @@ class TimeWindows:
         self.deaths: dict[str, tuple[int, ...]] = {}
         for line in problem.lines:
             users = graph.consumers[line.tensor]
-            made = (graph.producer[line.tensor],) if line.produced else users
-            self.births[line.tensor], self.deaths[line.tensor] = made, users or made
+            births = (graph.producer[line.tensor],) if line.produced else users
+            self.births[line.tensor], self.deaths[line.tensor] = births, users or births
         self.dead = {a: sum(1 << i for i in ends) for a, ends in self.deaths.items()}
         self.before = self._ancestors(problem)
         if fixed:

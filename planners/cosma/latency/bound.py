@@ -69,11 +69,11 @@ class ScheduleSeconds:
     @cached_property
     def needed(self) -> tuple[frozenset[int], ...]:
         """The lines that must be there as each step runs."""
-        held: list[set[int]] = [set() for _ in self.problem.schedule]
+        lines_at: list[set[int]] = [set() for _ in self.problem.schedule]
         for i, line in enumerate(self.problem.lines):
             for step in line.uses:
-                held[step].add(i)
-        return tuple(map(frozenset, held))
+                lines_at[step].add(i)
+        return tuple(map(frozenset, lines_at))
 
     def made(self, line: int) -> bool:
         """Whether an operator makes it: else it must be loaded before its first use."""
@@ -81,8 +81,8 @@ class ScheduleSeconds:
 
     def leaves(self, line: int) -> bool:
         """Whether it is an output of the graph that an operator makes: it is stored."""
-        known = self.problem.lines[line]
-        return known.produced and known.tensor in self.problem.graph.outputs
+        used_line = self.problem.lines[line]
+        return used_line.produced and used_line.tensor in self.problem.graph.outputs
 
 
 # --------------------------------------------------------------------------------------------------

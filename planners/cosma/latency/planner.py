@@ -81,11 +81,11 @@ def quickest(
     move as many bytes as the solution.
     """
     problem, _ = start
-    known = _known_of(start, machine, any_order=any_order, any_traffic=any_traffic)
-    search, bound = known.search, known.search.bound_s
-    known.clock = clock
-    best = search.look_on(known.candidates, clock)
-    found = Quickest(
+    search_before = _known_of(start, machine, any_order=any_order, any_traffic=any_traffic)
+    search, bound = search_before.search, search_before.search.bound_s
+    search_before.clock = clock
+    best = search.look_on(search_before.candidates, clock)
+    quickest_plan = Quickest(
         problem=best.problem,
         program=best.program,
         makespan_s=best.makespan_s,
@@ -98,8 +98,8 @@ def quickest(
         of_this_traffic=not any_traffic,
     )
     if not any_traffic or search.proven or problem.paper_strict or problem.wished != NO_WISHES:
-        return found
-    return _tried_all(found, known.seconds, clock, any_order)
+        return quickest_plan
+    return _tried_all(quickest_plan, search_before.seconds, clock, any_order)
 
 
 class KnownVariants:
@@ -130,15 +130,15 @@ class KnownVariants:
         room."""
         problem, first = self.start
         yield problem, first.offsets
-        known = [problem]
+        problems = [problem]
         for ordered in _orders(problem, self.clock) if any_order else ():
             solution = _solved(ordered, self.clock)
             if solution and (any_traffic or solution.cost_bytes == first.cost_bytes):
-                known.append(ordered)
+                problems.append(ordered)
                 yield ordered, solution.offsets
         if not any_traffic:
             return
-        for ordered in known:
+        for ordered in problems:
             for share in STAYING:
                 less = replace(ordered, budget_bytes=int(share * problem.budget_bytes))
                 solution = _solved(less, self.clock)
@@ -160,9 +160,9 @@ def _known_of(
     problem, solution = start
 
     def is_it(known: KnownVariants) -> bool:
-        before, found = known.start
+        before, known_solution = known.start
         alike = known.asked == (machine, any_order, any_traffic) and before.graph is problem.graph
-        same = alike and before == problem and found.offsets == solution.offsets
+        same = alike and before == problem and known_solution.offsets == solution.offsets
         return same and not known.search.broken_off
 
     return _recent.get(is_it, lambda: KnownVariants(start, machine, any_order, any_traffic))

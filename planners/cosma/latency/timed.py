@@ -45,12 +45,12 @@ class TimedPlan:
     @property
     def peak_bytes(self) -> int:
         """Bytes held at the fullest moment, counted as the program has them."""
-        held = peak = 0
+        held_bytes = peak = 0
         for _, kind, stay in self._moments():
             if kind != STORE and isinstance(stay, TimedStay):
                 size = self.problem.lines[stay.line].size_bytes
-                held += -size if kind == RELEASE else size
-                peak = max(peak, held)
+                held_bytes += -size if kind == RELEASE else size
+                peak = max(peak, held_bytes)
         return peak
 
     @property

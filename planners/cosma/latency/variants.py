@@ -37,28 +37,28 @@ def early(
     """
     problem = seconds.problem
     lines, steps = problem.lines, len(problem.schedule)
-    held = [0] * steps
+    held_bytes = [0] * steps
     for run in stays:
         for step in range(run.first, run.last + 1):
-            held[step] += lines[run.line].size_bytes
+            held_bytes[step] += lines[run.line].size_bytes
     first = [run.first for run in stays]
     last = [run.last for run in stays]
     loads = [k for k, run in enumerate(stays) if is_loaded(seconds, run)]
     not_before = 0
     for k in sorted(loads, key=lambda k: (stays[k].first, -lines[stays[k].line].size_bytes)):
         size = lines[stays[k].line].size_bytes
-        while first[k] > not_before and held[first[k] - 1] + size <= capacity_bytes:
+        while first[k] > not_before and held_bytes[first[k] - 1] + size <= capacity_bytes:
             first[k] -= 1
-            held[first[k]] += size
+            held_bytes[first[k]] += size
         not_before = first[k]
     for k, run in sorted(enumerate(stays), key=lambda item: item[1].last):
         line = lines[run.line]
         stored = run.last < line.uses[-1] or seconds.leaves(run.line)
-        made = not is_loaded(seconds, run)
-        fits = last[k] + 1 < steps and held[last[k] + 1] + line.size_bytes <= capacity_bytes
-        if made and stored and fits:
+        written = not is_loaded(seconds, run)
+        fits = last[k] + 1 < steps and held_bytes[last[k] + 1] + line.size_bytes <= capacity_bytes
+        if written and stored and fits:
             last[k] += 1
-            held[last[k]] += line.size_bytes
+            held_bytes[last[k]] += line.size_bytes
     return [
         Lifetime(str(k), first[k], last[k] + 1, lines[run.line].size_bytes)
         for k, run in enumerate(stays)

@@ -37,11 +37,11 @@ class WishedStays:
 
     def inside(self, graph: Graph, part: Iterable[int]) -> WishedStays:
         """The wishes about a part alone: its operators, by position, and what only they use."""
-        own = set(part)
-        names = {graph.operators[i].name for i in own}
+        positions = set(part)
+        names = {graph.operators[i].name for i in positions}
         return WishedStays(
-            frozenset(t for t in self.keep if users(graph, t) <= own),
-            frozenset(t for t in self.spill if users(graph, t) <= own),
+            frozenset(t for t in self.keep if users(graph, t) <= positions),
+            frozenset(t for t in self.spill if users(graph, t) <= positions),
             tuple(pair for pair in self.before if set(pair) <= names),
         )
 

@@ -96,9 +96,9 @@ class Net:
         made_before, made_after, read_after = [0] * count, [0] * count, [0] * count
         reads = [sum(1 << t for t in op.reads) for op in self.ops]
         writes = [sum(1 << t for t in op.writes) for op in self.ops]
-        made = 0
+        written = 0
         for i, op in enumerate(self.ops):
-            made |= writes[i]
+            written |= writes[i]
             for near in bits(op.after):
                 made_before[i] |= made_before[near] | writes[near]
         for i in range(count - 1, -1, -1):
@@ -106,7 +106,7 @@ class Net:
                 made_after[near] |= made_after[i] | writes[i]
                 read_after[near] |= read_after[i] | reads[i]
         return tuple(
-            UnorderedTensors(made_before[i], made & ~made_after[i], read_after[i])
+            UnorderedTensors(made_before[i], written & ~made_after[i], read_after[i])
             for i in range(count)
         )
 
@@ -192,18 +192,22 @@ def net_of(
     graph: Graph, parameters: bool, budget_bytes: int, wished: WishedStays = NO_WISHES
 ) -> Net:
     """The whole graph, in units of the greatest common divisor of all sizes."""
-    own = {
+    read_in_place = {
         name
         for name, tensor in graph.tensors.items()
         if tensor.kind == "parameter" and (not parameters or len(graph.consumers[name]) < 2)
     }
-    names = [name for name in graph.tensors if name not in own]
+    names = [name for name in graph.tensors if name not in read_in_place]
     at = {name: i for i, name in enumerate(names)}
     unit = gcd(*(graph.size_bytes(name) for name in graph.tensors))
     ops = []
     for op, waits in zip(graph.operators, positions_before(graph, wished.before), strict=True):
         reads = dict.fromkeys(at[t] for t in (*op.inputs, *op.parameters) if t in at)
-        passing = sum(graph.size_bytes(t) for t in op.parameters if t in own) if parameters else 0
+        passing = (
+            sum(graph.size_bytes(t) for t in op.parameters if t in read_in_place)
+            if parameters
+            else 0
+        )
         before = {graph.producer[t] for t in op.inputs if t in graph.producer}
         outputs = tuple(at[t] for t in op.outputs)
         after = sum(1 << i for i in before) | waits

@@ -66,13 +66,13 @@ class Overflow:
 
     def _crowds_ahead(self, done: int, before: int | None) -> list[tuple[int, int, int]]:
         """The crowds still to come, without their operators."""
-        asked = self.operators & ~done
+        operators = self.operators & ~done
         if before is not None:
-            asked &= (1 << before) - 1
-        ahead = self._ahead.get(asked)
+            operators &= (1 << before) - 1
+        ahead = self._ahead.get(operators)
         if ahead is None:
-            ahead = [crowd[1:] for crowd in self.crowds if crowd.operator & asked]
-            self._ahead[asked] = ahead
+            ahead = [crowd[1:] for crowd in self.crowds if crowd.operator & operators]
+            self._ahead[operators] = ahead
         return ahead
 
     def _crowds(self) -> Iterator[_Crowd]:
@@ -148,11 +148,11 @@ class Largest:
         """In units, for a state of the whole net."""
         space = self.space
         parts = (state.resident & space.tensors, state.written & space.tensors)
-        asked = (state.done | space.skipped, *parts)
-        bound = self.answers.get(asked)
+        key = (state.done | space.skipped, *parts)
+        bound = self.answers.get(key)
         if bound is None:
             seen = space.settle(space.seen(state), [])
-            bound = self.answers[asked] = self._solve(seen)
+            bound = self.answers[key] = self._solve(seen)
         return bound
 
     def left(self, state: OrderState) -> int:

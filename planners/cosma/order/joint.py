@@ -338,9 +338,9 @@ def _strategy(
     def run(search: AllOrdersSearch, best: Candidate | None, clock: Clock) -> Outcome[Candidate]:
         search.clock = clock
         method(search)
-        found = None if search.best[1] is NOTHING else search.best
+        best_found = None if search.best[1] is NOTHING else search.best
         finished = False if last and not search.proven else None
-        return Outcome(found, bound=(search.bound_bytes,), finished=finished)
+        return Outcome(best_found, bound=(search.bound_bytes,), finished=finished)
 
     def can_still_win(search: AllOrdersSearch, best: Candidate) -> bool:
         return last or not search.proven
@@ -365,10 +365,10 @@ def no_plan(problem: ScheduleProblem) -> NoPlanFound:
     """What must be kept leaves no place in any order that was tried."""
     step = problem.needed.index(max(problem.needed))
     name = problem.graph.operators[problem.schedule[step]].name
-    held = ", ".join(problem.held_at(step))
+    names = ", ".join(problem.held_at(step))
     return NoPlanFound(
         f"none found: no order that was tried leaves a place for what must be kept, operator "
-        f"{name!r} ({held}) among the rest, in {problem.budget_bytes} bytes: keep less, or allow "
+        f"{name!r} ({names}) among the rest, in {problem.budget_bytes} bytes: keep less, or allow "
         "more time or a larger budget",
         have_bytes=problem.budget_bytes,
     )
@@ -377,7 +377,11 @@ def no_plan(problem: ScheduleProblem) -> NoPlanFound:
 def _largest(net: Net) -> Largest:
     net = net.without_wishes()  # Then every state can be finished.
     sizes = sorted(
-        (net.sizes[t] for t, made in enumerate(net.producer) if made >= 0 and net.consumers[t]),
+        (
+            net.sizes[t]
+            for t, producer in enumerate(net.producer)
+            if producer >= 0 and net.consumers[t]
+        ),
         reverse=True,
     )
     coarse, fine = (_threshold(sizes, count) for count in (COARSE, FINE))

@@ -42,15 +42,15 @@ def part_problem(
 ) -> PartProblem:
     """A part, after `boundary` and before the operators of `rest`, all by position."""
     graph = whole.graph
-    own = [graph.operators[i] for i in part]
-    ops = list(own)
+    operators = [graph.operators[i] for i in part]
+    ops = list(operators)
     there = [t for t in graph.tensors if t in boundary.resident]
     if there:
-        held = tuple(t for t in there if t in boundary.copied)
+        copied = tuple(t for t in there if t in boundary.copied)
         fresh = tuple(t for t in there if t not in boundary.copied)
-        made = fresh or (_unused("entered", graph.tensors),)
-        ops.insert(0, Operator(_unused("enter", graph.index), "part", held, made))
-    kept = _that_live_on(whole, own, there, rest)
+        entered = fresh or (_unused("entered", graph.tensors),)
+        ops.insert(0, Operator(_unused("enter", graph.index), "part", copied, entered))
+    kept = _that_live_on(whole, operators, there, rest)
     if kept:
         left = _unused("left", graph.tensors)
         ops.append(Operator(_unused("leave", graph.index), "part", kept, (left,)))
@@ -61,7 +61,9 @@ def part_problem(
         whole.budget_bytes,
         wished=whole.wished.inside(graph, part),
     )
-    return PartProblem(problem, frozenset(op.name for op in own), ops[-1].name if kept else None)
+    return PartProblem(
+        problem, frozenset(op.name for op in operators), ops[-1].name if kept else None
+    )
 
 
 def _that_live_on(
@@ -133,12 +135,12 @@ def induced(
 
 def _graph(whole: Graph, ops: Sequence[Operator]) -> Graph:
     """Operators of the whole, and of ours, as a graph; what none of them makes is an input."""
-    made = {t for op in ops for t in op.outputs}
+    written = {t for op in ops for t in op.outputs}
     tensors: dict[str, Tensor] = {}
     for op in ops:
         for name in (*op.inputs, *op.parameters, *op.outputs):
             tensor = whole.tensors.get(name) or _filler(whole, name)
-            if name not in made and tensor.kind != "parameter":
+            if name not in written and tensor.kind != "parameter":
                 tensor = replace(tensor, kind="input")
             tensors[name] = tensor
     return Graph(
@@ -146,7 +148,7 @@ def _graph(whole: Graph, ops: Sequence[Operator]) -> Graph:
         tensors=tensors,
         operators=tuple(ops),
         inputs=tuple(name for name, t in tensors.items() if t.kind == "input"),
-        outputs=tuple(name for name in whole.outputs if name in made),
+        outputs=tuple(name for name in whole.outputs if name in written),
         bytes_per_element=whole.bytes_per_element,
         granularity=whole.granularity,
     )

@@ -212,15 +212,15 @@ class OrderSpace:
         chain, free = self.chains[position], 0
         smallest = cheapest = NEVER
         for length, follower in enumerate(chain, 1):
-            kept, made = self.steps[follower].kept, self.steps[follower].read_later
+            kept, read_later = self.steps[follower].kept, self.steps[follower].read_later
             if length > 1 and used + self.steps[follower].fresh > self.capacity:
                 break
-            if made & (made - 1):
+            if read_later & (read_later - 1):
                 break  # Several outputs may be evicted apart: no input stands for them.
             if length > 1 and self.spill & self.steps[follower].touches:
                 break
-            price = kept if made & self.host else 2 * kept
-            if made & self.keep:
+            price = kept if read_later & self.host else 2 * kept
+            if read_later & self.keep:
                 price = NEVER
             # What is left stands for a dying input, and after it for each output in between.
             stand_ins = [(min(size, smallest), min(cost, cheapest)) for size, cost in stand_ins]
@@ -238,8 +238,8 @@ class OrderSpace:
         for position in range(self.count - 1, -1, -1):
             step = self.steps[position]
             rest: tuple[int, ...] = ()
-            made = step.read_later
-            if made and not made & (made - 1) and len(step.successors) == 1:
+            read_later = step.read_later
+            if read_later and not read_later & (read_later - 1) and len(step.successors) == 1:
                 follower = step.successors[0][0].bit_length() - 1
                 rest = chains[follower] if self._only_reads(follower, position) else ()
             chains[position] = (position, *rest)
@@ -248,8 +248,8 @@ class OrderSpace:
     def _only_reads(self, follower: int, position: int) -> bool:
         """Whether an operator reads nothing but another's outputs, and waits for it alone."""
         step = self.steps[follower]
-        made = self.steps[position].read_later
-        return step.reads == made and step.predecessors == 1 << position
+        read_later = self.steps[position].read_later
+        return step.reads == read_later and step.predecessors == 1 << position
 
     @cached_property
     def rivals(self) -> list[int]:
@@ -287,15 +287,15 @@ class OrderSpace:
             turns += 1
             if turns % BREATH == 0 and clock is not None and clock.expired():
                 raise TimeOver
-            i, total, chosen, asked = stack.pop()
+            i, total, chosen, to_go_first = stack.pop()
             if total >= need:
                 # Sizes fall along the way: the last one is the smallest, and it was needed.
-                if not asked & ~chosen:
+                if not to_go_first & ~chosen:
                     yield chosen
             elif total + rest[i] >= need:
-                stack.append((i + 1, total, chosen, asked))
+                stack.append((i + 1, total, chosen, to_go_first))
                 tensor = tensors[i]
-                taken = (chosen | 1 << tensor, asked | first[tensor])
+                taken = (chosen | 1 << tensor, to_go_first | first[tensor])
                 stack.append((i + 1, total + self.size[tensor], *taken))
 
     def _to_go_before(self, state: OrderState, tensors: list[int]) -> dict[int, int]:

@@ -33,13 +33,13 @@ def plan_at_once(
 
 def _by_schemes(problem: ScheduleProblem, clock: Clock) -> tuple[dict[TensorStay, int], str]:
     """The better of Belady's rule and of hill climbing, which mostly moves half as much."""
-    found = dict(_apart(problem, replace_online(problem, "belady", 1)))
-    if (cost := cost_of(problem, found)) > 0:
+    placed = dict(_apart(problem, replace_online(problem, "belady", 1)))
+    if (cost := cost_of(problem, placed)) > 0:
         offsets = replace_offline(problem, "hill_climb", 1, clock, CLIMBING_WORK)
         climbed = dict(_apart(problem, offsets))
         if cost_of(problem, climbed) < cost:
             return climbed, "hill climbing, offline arena"
-    return found, "belady, linear arena"
+    return placed, "belady, linear arena"
 
 
 def loose(problem: ScheduleProblem) -> tuple[TensorStay, ...]:

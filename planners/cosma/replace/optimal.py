@@ -82,10 +82,10 @@ class _GapSearch:
             self.clock.end()
         self._raise(relaxed.bound_bytes)
         dropped = relaxed.dropped
-        known: dict[tuple[int, int], int] = {}
+        offsets: dict[tuple[int, int], int] = {}
         windows: list[range] = []
         for share, work in ROUNDS:
-            placed = place(self.problem, runs(self.problem, dropped), self.clock, work, known)
+            placed = place(self.problem, runs(self.problem, dropped), self.clock, work, offsets)
             if not placed.stuck:
                 model = "gap ILP (HiGHS), windows (CP-SAT)" if windows else "gap ILP (HiGHS)"
                 self._offer(placed.offsets, f"{model}, packing ({placed.solver})")
@@ -99,7 +99,7 @@ class _GapSearch:
             joint = self._jointly(hint, part, windows)
             if joint.dropped is None or joint.objective_bytes > joint.bound_bytes:
                 break
-            dropped, known = joint.dropped, dict(joint.offsets)
+            dropped, offsets = joint.dropped, dict(joint.offsets)
         if not self._tell("addresses"):
             self._last(dropped)
 
