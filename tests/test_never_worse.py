@@ -107,9 +107,9 @@ def test_a_plan_that_a_clock_ended_says_so() -> None:
 
 def test_parts_of_a_clock_end_the_whole_where_seconds_decided() -> None:
     whole = Clock(100)
-    assert whole.part(0.0).expired()  # No time was given: a rule, and no clock, decided.
+    assert whole.silent(0.0).expired()  # No time was given: a rule, and no clock, decided.
     assert not whole.ended
-    part = whole.part(1e-9)
+    part = whole.silent(1e-11)
     assert part.expired()
     assert whole.ended
     assert whole.notes(proven=True) != whole.notes(proven=False)

@@ -64,7 +64,7 @@ def test_no_plan_that_check_refuses_is_returned(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_long_replay_is_a_stage_of_planning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planners.simulator.symbolic.TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr("planners.simulator.symbolic.POLL_S", 0.0)
     told: list[sp.Progress] = []
     plan = sp.plan(random_graph(1, 5), budget=AMPLE, progress=told.append)
     assert told[-1].stage.startswith("checking every byte")

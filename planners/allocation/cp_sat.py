@@ -10,10 +10,8 @@ from typing import Any
 
 from planners.allocation.heuristics import Offsets
 from planners.allocation.problem.instance import Instance
-from planners.core.progress import Clock
+from planners.core.progress import POLL_S, Clock
 
-POLL_S = 0.05
-"""Between two looks at whether a stop was requested."""
 LEAST_S = 0.5
 """With less time the solver is not begun: it cannot be stopped at its start."""
 LOOKS_A_SECOND = 30_000

@@ -27,7 +27,7 @@ from planners.core.method import Decision
 from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.processes import processes
-from planners.core.progress import Clock, Progress, ProgressCallback
+from planners.core.progress import POLL_S, Clock, Progress, ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 
@@ -66,7 +66,6 @@ LEAST_S = 0.5
 """Where no more time is left the others are asked all the same, for so long."""
 WORTH_S = 3.0
 """With less time than this, processes are not worth their start."""
-POLL_S = 0.1
 GRACE_S, GRACE = 0.5, 0.05
 """How long those that are asked to end may take: seconds, and a share of the limit, the less."""
 FIRST_GRACE_S = 5.0
@@ -122,7 +121,7 @@ def best_of_others(
     """The best plan of all planners `but` some, in the time that a clock has left; as `plan`."""
     limit_s = max(clock.left_s, LEAST_S)
     chosen = AutoOptions(objective=objective, weights=weights, time_limit=limit_s)
-    return _asked(graph, machine, budget_bytes, chosen, clock.part(limit_s), but)
+    return _asked(graph, machine, budget_bytes, chosen, clock.silent(), but)
 
 
 def _asked(

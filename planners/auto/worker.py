@@ -17,11 +17,10 @@ from typing import IO, Any, NamedTuple
 from planners.auto.runs import FormOutcome, FormProblem, Key, Task, attempt
 from planners.core.graph import Graph
 from planners.core.processes import NAME
-from planners.core.progress import Progress
+from planners.core.progress import POLL_S, Progress
 from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.core.worker_process import MessageConnection
 
-EVERY_S = 0.1
 GRAPH = "graph"
 
 
@@ -147,7 +146,7 @@ class WorkerDesk:
         def tell(moment: Progress) -> bool:
             nonlocal at_s, stage
             now = time.monotonic()
-            if moment.stage != stage and now - at_s >= EVERY_S:
+            if moment.stage != stage and now - at_s >= POLL_S:
                 at_s, stage = now, moment.stage
                 self._say(Told(task, stage))
             return task.number not in self._to_end

@@ -11,12 +11,12 @@ from math import ceil
 
 from planners.core.errors import ProgramTooLong
 from planners.core.program import Instruction
-from planners.core.progress import Clock
+from planners.core.progress import GRACE_S, Clock
 
 MOST_WRITTEN = 4_000_000
 """Instructions of a plan, loops expanded: more are refused. They take minutes to check and time."""
-EACH_S, GRACE_S = 12e-6, 1.0
-"""Seconds to write, check and time an instruction, about; and what a limit may be exceeded by."""
+EACH_S = 12e-6
+"""Seconds to write, check and time an instruction, about."""
 PIECE_S = 4e-6
 """Seconds to check and time a piece that a computation reads or writes, about: of a few, in
 `EACH_S`; of programs whose computations name dozens, these are what takes long, and memory."""
@@ -25,7 +25,7 @@ SEVERAL = 3
 LEAST_WRITTEN_S = 5.0
 """No program is given up before so many seconds."""
 OPERATOR_S, WRITING_SHARE = 5e-3, 0.4
-"""Seconds to write, check and time an operator, about, and the most of the time that is kept."""
+"""Seconds to write, check and time an operator, about, and the most of the time that this takes."""
 
 
 def most_in_time(clock: Clock) -> int:

@@ -35,9 +35,16 @@ def since(began: float, callback: ProgressCallback | None) -> ProgressCallback |
     return lambda moment: callback(replace(moment, elapsed_s=now() - began))
 
 
-SOLVER_SHARE = 0.7
-"""Of the time that is left, for a solver that knows seconds only: what it found, proven or not, is
-made a plan of in the rest."""
+MOST_SHARE = 0.7
+"""Of what is left, for a search of whose result something is still to be made in the rest."""
+TRIAL_SHARE = 0.3
+"""Of what is left, for one of several searches: it is not known which of them succeeds."""
+POLL_S = 0.1
+"""Between two looks of one thread or process at what another does, and between two reports."""
+GRACE_S = 1.0
+"""What a limit may be exceeded by: what is to end cannot do so at once."""
+LONGEST_S = 1e6
+"""The longest limit that a planner takes."""
 
 
 class TimeOver(Exception):
@@ -94,23 +101,30 @@ class Clock:
         """
         if self.looks_left < inf:
             return self.work(ceil(share * self.looks_left), bounds=bounds)
-        clock = self.part(share * self.left_s)
-        clock._tells_plans, clock._tells_bounds = True, bounds
-        return clock
+        return self._part(share * self.left_s, bounds=bounds)
+
+    def of_time(self, share: float) -> Clock:
+        """A clock for that share of the time left, whatever work there is: else as `silent`."""
+        return self._part(share * self.left_s)._silenced()
+
+    def silent(self, share: float = 1.0) -> Clock:
+        """As `share`, for a part of the problem: only its stages are reported, as its plans and
+        bounds are none of the whole."""
+        return self.share(share)._silenced()
+
+    def _silenced(self) -> Clock:
+        self._tells_plans = self._tells_bounds = False
+        return self
 
     def keeping(self, seconds: float) -> Clock:
         """A clock that ends so many seconds before this one, and reports all."""
-        clock = self.part(self.left_s - seconds)
-        clock._tells_plans = clock._tells_bounds = True
-        return clock
+        return self._part(self.left_s - seconds)
 
-    def part(self, time_limit_s: float) -> Clock:
-        """A clock for a part of the work: it ends early, and reports its stages only.
-
-        Its objective and bound are not those of the whole. A stop ends both.
-        """
+    def _part(self, time_limit_s: float, *, bounds: bool = True) -> Clock:
+        """A clock for a part of the work, that ends with this one or before."""
         clock = Clock(time_limit_s)
         clock._whole, clock._tells_stages = self, True
+        clock._tells_plans, clock._tells_bounds = True, bounds
         return clock
 
     def among(self, count: int) -> Clock:
@@ -122,15 +136,19 @@ class Clock:
 
         What ends so is the same on any computer: it does not count as ended by time.
         """
-        clock = self.part(inf)
+        clock = self._part(inf, bounds=bounds)
         clock._most_looks = looks
-        clock._tells_plans, clock._tells_bounds = True, bounds
         return clock
 
     @property
     def within(self) -> WithinClock:
         """The callback for another planner that works for a while of this clock's."""
         return WithinClock(self)
+
+    @property
+    def option_s(self) -> float:
+        """The option `time_limit` of such a planner: it is this clock that ends it."""
+        return min(max(POLL_S, self.left_s), LONGEST_S)
 
     @property
     def looks(self) -> int:
@@ -197,7 +215,7 @@ class Clock:
     @property
     def solver_s(self) -> float:
         """Seconds for a solver that looks at no clock: its best is still to be made use of."""
-        return max(0.01, SOLVER_SHARE * self.left_s)
+        return max(0.01, MOST_SHARE * self.left_s)
 
     def spend(self, looks: int) -> None:
         """Count work that looks at no clock: as much as a search does between so many looks."""

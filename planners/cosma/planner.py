@@ -26,7 +26,7 @@ from planners.core.method import Decision
 from planners.core.plan import Plan
 from planners.core.problem import Problem
 from planners.core.program import Program
-from planners.core.progress import Clock, ProgressCallback
+from planners.core.progress import MOST_SHARE, Clock, ProgressCallback
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
 from planners.cosma.emit.program import emit, pieces_read
 from planners.cosma.model.constraints import (
@@ -100,7 +100,6 @@ ABOUT_WEIGHTS = {
     COUNTED: "activations and parameters",
     IN_PLACE: "activations; parameters are read in place",
 }
-TRAFFIC_SHARE = 0.7  # Of the time, where latency comes after it: what is moved counts first.
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +247,7 @@ def _solve(request: Problem[CosmaOptions], problem: ScheduleProblem) -> _Solved:
     # The search for latency, after that for traffic, takes some of the time.
     part = clock
     if chosen.objective in BY_LATENCY:
-        part = clock.share(TRAFFIC_SHARE)
+        part = clock.share(MOST_SHARE)
     if chosen.objective == "peak":
         from planners.cosma.memory import least_memory
 

@@ -26,8 +26,8 @@ from planners.core.method import Decision
 from planners.core.plan import Plan, Status
 from planners.core.problem import Problem
 from planners.core.program import Program
-from planners.core.program_size import GRACE_S, PIECE_S, for_search, longest_s, unwritten
-from planners.core.progress import Clock, ProgressCallback, TimeOver
+from planners.core.program_size import PIECE_S, for_search, longest_s, unwritten
+from planners.core.progress import GRACE_S, MOST_SHARE, Clock, ProgressCallback, TimeOver
 from planners.core.weights import COUNTED
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.cached_models import group_model
@@ -98,7 +98,6 @@ Request: TypeAlias = Problem[FusionOptions]
 SEARCH = "downset search"
 SUMS_WORK = 512  # Looks at the clock for groups alone, beside those with tensors between them.
 READ_S = 1e-3  # An operator, about, of a program that is written, checked and timed already.
-CHECKED_SHARE = 0.7  # Of the time, to write a program: the rest is to check it.
 SHORTER = 0.8  # Of the instructions that could be checked in time, for those written instead.
 BOUND_ALONE = (
     "objective and bound are bytes of all off-chip traffic; the bound holds over all "
@@ -260,7 +259,7 @@ def _joint_program(
     clock = request.clock
     least: JointFusion | None = joint
     while least is not None:
-        within_s = CHECKED_SHARE * (clock.left_s + GRACE_S)
+        within_s = MOST_SHARE * (clock.left_s + GRACE_S)
         if joint.partition.objective_bytes >= NEVER:
             within_s = inf
         try:

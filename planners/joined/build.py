@@ -18,7 +18,7 @@ from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.program_size import MOST_WRITTEN, OPERATOR_S
-from planners.core.progress import Clock, now
+from planners.core.progress import MOST_SHARE, Clock, now
 from planners.joined.concatenate import consecutive
 from planners.joined.fused import FusedParts
 from planners.joined.in_place import read_in_place
@@ -32,9 +32,6 @@ from planners.overlap.search.chain import cuts
 from planners.simulator.engine_assignment import by_directions
 from planners.wishes.language import Wish
 
-PART_SHARE = 0.65
-"""Of the time that is left, at most for what of a program runs as fused groups: the rest is for
-writing and judging it, and for others."""
 MOST_SLICES = 2000
 """Smaller slices than so many of all parameters are not tried."""
 
@@ -279,7 +276,7 @@ class JoinedBuilder:
                 rest = {p for each in unsearched for p in range(each.first, each.stop)}
                 positions = range(segment.first, segment.stop)
                 share = _share_of_work(self.graph, positions, rest | {*positions})
-                part = clock.share(share).part(PART_SHARE * share * self.clock.left_s)
+                part = clock.share(share).of_time(MOST_SHARE * share)
                 if segment in unsearched:
                     unsearched.remove(segment)
                 if self.fused.find(segment.first, segment.stop, part) is None:

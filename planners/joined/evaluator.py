@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
 
 from planners.core.details import BestOfForms, Details, LatencyClaim
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
@@ -129,7 +128,7 @@ class Judge:
         moved = account(graph, program.program)
         floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
         proven = self.chosen.objective == "traffic"
-        claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(inf), proven)
+        claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.silent(), proven)
         segments = tuple(_told(graph, builder, segment) for segment in program.segments)
         plan = Plan(
             planner=JOINED,

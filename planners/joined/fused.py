@@ -35,8 +35,6 @@ from planners.wishes.language import Wish
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 """What fused groups are asked for, by what is asked."""
 CLOSE = 1e-9
-LEAST_S = 0.3
-"""With less time than this fused groups have hardly a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +256,7 @@ class FusedParts:
     def _plan(self, part: Graph, clock: Clock) -> Plan:
         options: dict[str, Any] = {
             "objective": OBJECTIVE[self.objective],
-            "time_limit": max(clock.left_s, LEAST_S),
+            "time_limit": clock.option_s,
         }
         if wished := of_part(self.wishes, part):
             options |= {"objective": "traffic", "wishes": wished}

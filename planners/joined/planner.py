@@ -25,8 +25,7 @@ from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.portfolio import Portfolio, Strategy
 from planners.core.problem import Problem
-from planners.core.program_size import GRACE_S
-from planners.core.progress import Clock, ProgressCallback
+from planners.core.progress import GRACE_S, MOST_SHARE, Clock, ProgressCallback
 from planners.core.registry import COSMA, FUSION, JOINED
 from planners.core.registry import planner as find_planner
 from planners.core.services import BEST_OF_PLANNERS
@@ -135,10 +134,6 @@ STRATEGIES: tuple[Strategy[JoinedSearch, Judged], ...] = (
     ),
 )
 """How joined programs are made; `planners.core.portfolio` asks them in rounds of doubled work."""
-OTHERS_SHARE = 0.5
-"""Of the time for the other planners, where they are asked too: all are as likely to be best."""
-SLOWER_SHARE = 0.2
-"""Of the time for what slower memories are used for, which begins with a finished plan."""
 HONOURED = (COUNTED, IN_PLACE)
 GROUPS_NEED = (
     "fused groups need that, and no block runs in a pool of less that was tried; how much joined "
@@ -189,8 +184,8 @@ def plan(
     given = begun(chosen.begin, aim, size, wishes, clock)
     if given is not None and _met(given.value, aim):
         return given.plan
-    kept = (OTHERS_SHARE if others else 0.0) + (SLOWER_SHARE if machine.slower else 0.0)
-    part = clock.share(1.0 - kept)
+    # The others are as likely to be best; what slower memories are used for begins with a plan.
+    part = clock.among(1 + others).share(MOST_SHARE if machine.slower else 1.0)
     builder = JoinedBuilder(
         graph,
         replace(with_scratchpad(machine, size), slower=()),
@@ -283,7 +278,7 @@ def _best_of_others(request: Problem[JoinedOptions], aim: Objective, bound_bytes
     problem = request.graph, machine, request.budget_bytes
     try:
         if machine.slower:  # Only one of them plans in several memories.
-            options = {"weights": weights, "time_limit": max(GRACE_S, clock.whole_limit_s)}
+            options = {"weights": weights, "time_limit": clock.option_s}
             plan = find_planner(COSMA).plan(*problem, options, clock.within)
         else:
             plan = BEST_OF_PLANNERS.function()(*problem, aim.name, weights, clock, but=(JOINED,))

@@ -28,7 +28,6 @@ from planners.core.program import (
     Release,
     whole,
 )
-from planners.core.program_size import GRACE_S
 from planners.core.progress import Clock
 from planners.core.registry import COSMA
 from planners.core.registry import planner as find_planner
@@ -132,7 +131,7 @@ class SpilledParts:
         options: dict[str, Any] = {
             "objective": OBJECTIVE[self.objective],
             "weights": COUNTED,
-            "time_limit": max(clock.whole_limit_s, GRACE_S),
+            "time_limit": clock.option_s,
         }
         if self.objective != "latency":  # The order decides what is spilled.
             options["schedule"] = "joint"

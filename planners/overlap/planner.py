@@ -22,7 +22,7 @@ from planners.core.method import Decision
 from planners.core.plan import Plan
 from planners.core.problem import Problem
 from planners.core.program_size import most_in_time, refuse_too_long
-from planners.core.progress import Clock, ProgressCallback
+from planners.core.progress import GRACE_S, MOST_SHARE, Clock, ProgressCallback
 from planners.core.weights import LEFT_OUT
 from planners.overlap.cost.work import work
 from planners.overlap.emit.count import effort, instructions, operands
@@ -86,7 +86,6 @@ METHOD = (
 )
 """What is decided, in this order."""
 MOST_OPERANDS = 200_000
-COARSER_S = 2.0  # At least, for a layout of fewer instructions.
 LITTLE_MORE = (1.0, 1.01, 1.05)  # Times the least RAM, where a program in that takes too long.
 REMEDY = "give it a larger budget and objective latency, which makes rows at once"
 NOTE_BOUND = (
@@ -166,7 +165,7 @@ def _coarser(request: Problem[OverlapOptions], offer: LayoutOffer) -> LayoutOffe
     """
     graph, budget_bytes, clock = request.graph, request.budget_bytes, request.clock
     clock.end()
-    search_clock = clock if clock.left_s > COARSER_S or clock.stopped else Clock(COARSER_S)
+    search_clock = clock if clock.left_s > GRACE_S or clock.stopped else Clock(GRACE_S)
     within = [budget_bytes]
     if request.options.objective == "ram":
         within = [min(budget_bytes, int(more * offer.ram_bytes)) for more in LITTLE_MORE]
@@ -201,7 +200,7 @@ def all_offers(
     Where segments are not pixels it is that of the layouts without padding, padded and placed.
     """
     distances = tractable_distances(graph)
-    points = front(graph, all_ways(graph, clock.share(0.7), fuse)) if is_chain(graph) else []
+    points = front(graph, all_ways(graph, clock.share(MOST_SHARE), fuse)) if is_chain(graph) else []
     offers = [of_point(graph, point) for point in points]
     joint = best_layout(graph, clock, distances)
     apart = _of_joint(graph, joint)

@@ -30,12 +30,10 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
-from planners.core.progress import Progress, ProgressCallback, now
+from planners.core.progress import POLL_S, Progress, ProgressCallback, now
 from planners.simulator.records.engines import Engines
 from planners.simulator.records.replayed import Replayed
 from planners.simulator.state import ReplayState, Unfinished, name_of
-
-TOLD_EVERY_S = 0.2
 
 
 class Replay(ReplayState):
@@ -92,7 +90,7 @@ class Replay(ReplayState):
 
     def _tell(self, step: int) -> None:
         moment = now()
-        if self._progress is not None and moment - self._told >= TOLD_EVERY_S:
+        if self._progress is not None and moment - self._told >= POLL_S:
             self._told = moment
             stage = f"checking every byte, step {step + 1:,} of {len(self.program.steps):,}"
             self._progress(Progress(stage, moment - self._began))

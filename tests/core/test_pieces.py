@@ -32,9 +32,9 @@ def test_parts_are_of_every_size_that_a_number_of_parts_needs() -> None:
 def test_a_clock_ends_with_its_time_its_whole_or_the_wish_to_stop() -> None:
     stop: list[bool] = []
     clock = Clock(60, should_stop=lambda: bool(stop))
-    part = clock.part(30)
+    part = clock.silent(0.5)
     assert (part.expired(), part.stopped, part.may_stop) == (False, False, True)
-    assert clock.part(0).expired()
+    assert clock.silent(0).expired()
     stop.append(True)
     assert (part.expired(), part.stopped, part.left_s) == (True, True, 0.0)
     assert not Clock(60).may_stop
@@ -48,6 +48,6 @@ def test_a_callback_that_says_no_stops_the_whole() -> None:
         return False
 
     clock = Clock(60, say_no)
-    clock.part(30).report("search", 5, 4)
+    clock.silent(0.5).report("search", 5, 4)
     assert [(m.stage, m.incumbent_bytes) for m in heard] == [("search", None)]
     assert clock.stopped

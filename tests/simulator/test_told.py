@@ -19,7 +19,7 @@ def test_each_step_is_told_and_nothing_else_changes(monkeypatch: pytest.MonkeyPa
 
     assert sp.check(plan, hear) == sp.check(plan)
     assert not heard  # over before there is anything to tell
-    monkeypatch.setattr(symbolic, "TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr(symbolic, "POLL_S", 0.0)
     assert sp.check(plan, hear) == sp.check(plan)
     steps = len(plan.program.steps)
     told = [f"checking every byte, step {i} of {steps}" for i in range(2, steps + 1)]

@@ -12,7 +12,7 @@ from planners.core.errors import SpillwayError
 from planners.core.graph import Graph
 from planners.core.plan import Plan
 from planners.core.program import Compute
-from planners.core.progress import Clock
+from planners.core.progress import TRIAL_SHARE, Clock
 from planners.core.registry import COSMA, OVERLAP, planner
 from planners.core.weights import COUNTED, LEFT_OUT, weights_of
 from planners.simulator.check import CheckReport
@@ -25,8 +25,6 @@ KINDS = (ADDRESSES, ORDER, TOGETHER, AWAY, TYPE)
 """The changes, those that cost nothing first; a narrower type changes the numbers themselves."""
 MOST_AWAY = 8
 """Tensors that are tried off chip, the largest of the peak."""
-SHARE = 0.3
-"""Of the time left, for one plan."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +73,14 @@ def changes_of(
     least = {"objective": "peak", "parameters": counted}
 
     def made(name: str, of: Graph, budget: int, options: Mapping[str, Any]) -> Plan | None:
-        limit = max(0.1, SHARE * clock.left_s)
+        part = clock.silent(TRIAL_SHARE)
         try:
             plan_changed = planner(name).plan(
                 of,
                 plan.machine,
                 budget,
-                {**options, "time_limit": limit},
-                lambda _: not clock.stopped,
+                {**options, "time_limit": part.option_s},
+                part.within,
             )
         except SpillwayError:
             return None  # There is no such plan: nothing to offer.

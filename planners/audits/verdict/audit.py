@@ -27,8 +27,6 @@ BY_RIGHT = (
 TFLM = "TensorFlow Lite Micro"
 OURS = "spillway audit"
 """What made the better placement, where it is shown as a plan."""
-JUDGE_SHARE = 0.5
-"""Of the time, where changes are weighed too."""
 
 
 @dataclass(frozen=True)
@@ -258,8 +256,8 @@ def audit_plan(
     allowed = allowed_overlaps(plan)
     audited = []
     for k, name in enumerate(names):
-        limit = (JUDGE_SHARE if weigh_changes else 1.0) * clock.left_s / (len(names) - k)
-        audited.append(judge(plan, name, limit, should_stop, allowed))
+        part = clock.among(len(names) - k + weigh_changes)  # The changes are another piece.
+        audited.append(judge(plan, name, part, allowed))
     if allowed is not None:
         plan = replace(plan, notes=(*plan.notes, BY_RIGHT))
     bought = gains(plan, audited[0], clock, allowed is not None) if weigh_changes else ()

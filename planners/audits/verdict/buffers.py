@@ -18,8 +18,6 @@ from planners.core.progress import Clock
 
 ROUNDS = 200
 """Orders that are tried."""
-CLIQUE_SHARE = 0.5
-"""Of the time."""
 MOST_BUFFERS = 5000
 """Of more no clique is looked for."""
 
@@ -75,7 +73,7 @@ def _least_of_cliques(
     unit = gcd(*(aligned[buffer] for buffer in names))
     whole = [rounded_up(sizes[buffer], unit) for buffer in names]
     conflicts = [{place[b] for b in near[buffer] - {buffer} if b in place} for buffer in names]
-    clique = heaviest_clique(whole, conflicts, Clock(CLIQUE_SHARE * clock.left_s))
+    clique = heaviest_clique(whole, conflicts, clock.share(0.5))
     return sum(whole[at] for at in clique) - max(whole[at] - sizes[names[at]] for at in clique)
 
 

@@ -18,15 +18,11 @@ from planners.core.element_types import NATIVE
 from planners.core.errors import BadInput, SpillwayError
 from planners.core.graph import Graph
 from planners.core.machine import load_machine
-from planners.core.progress import Clock
+from planners.core.progress import TRIAL_SHARE, Clock
 from planners.core.registry import OVERLAP, planner
 from planners.core.services import LEAST_PEAK
 from planners.core.watchdog import TimeUp, give_up_after
 
-ORDER_SHARE, PACK_SHARE, OVERLAP_SHARE = 0.3, 0.3, 0.45
-"""Of the time left."""
-LEAST_S = 0.05
-"""What has less than this is not begun: the file alone is read in a part of it."""
 MACHINE, ENOUGH_BYTES = "stm32f411", 1 << 40
 """Any machine would do: bytes do not depend on it."""
 IN_PLACE = frozenset(
@@ -85,8 +81,7 @@ def gains(
 
 def _packed(plan: ForeignPlan, memory: str, clock: Clock) -> Tightest:
     lifetimes = [t.lifetime for t in plan.inside(memory)]
-    limit = PACK_SHARE * clock.left_s
-    return pack_tightest(lifetimes, time_limit_s=limit, should_stop=lambda: clock.stopped)
+    return pack_tightest(lifetimes, clock=clock.silent(TRIAL_SHARE))
 
 
 def _with(plan: ForeignPlan, tensors: Sequence[ForeignTensor]) -> ForeignPlan:
@@ -126,7 +121,7 @@ def in_place(plan: ForeignPlan, graph: Graph, clock: Clock) -> ForeignPlan:
 
 def reordered(plan: ForeignPlan, graph: Graph, clock: Clock) -> ForeignPlan:
     """Operators in the order of least peak that is found."""
-    peak = LEAST_PEAK.function()(graph, clock=clock.part(ORDER_SHARE * clock.left_s))
+    peak = LEAST_PEAK.function()(graph, clock=clock.silent(TRIAL_SHARE))
     return in_order(plan, graph, peak.schedule)
 
 
@@ -156,9 +151,7 @@ def _over_inputs(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGa
     """Outputs over inputs that die, as far as the runtime's reference kernels go along."""
     if clock.expired() or not (path := graph.source.get("tflite")):
         return
-    limit = OVERLAP_SHARE * clock.left_s
-    if limit < LEAST_S:
-        return
+    limit = clock.among(2).left_s
     from planners.audits.cure.tflm import planned  # and TensorFlow Lite's format
 
     try:
@@ -173,14 +166,15 @@ def _together(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]
     """Operators that run together in a pool, as our planner writes them as code."""
     if clock.expired() or not (path := graph.source.get("tflite")):
         return
-    options: dict[str, Any] = {"objective": "ram", "time_limit": OVERLAP_SHARE * clock.left_s}
+    part = clock.among(2)
+    options: dict[str, Any] = {"objective": "ram", "time_limit": part.option_s}
     try:
         fused = planner(OVERLAP).plan(
             load(path, bytes_per_element=NATIVE, fold_padding=False),
             load_machine(MACHINE),
             ENOUGH_BYTES,
             options,
-            lambda _: not clock.stopped,
+            part.within,
         )
     except SpillwayError:
         return

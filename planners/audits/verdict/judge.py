@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from planners.audits.conflicts import Conflict, conflicts
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.verdict.buffers import pack_buffers
 from planners.core.errors import BadInput
-from planners.core.progress import Clock
+from planners.core.progress import MOST_SHARE, Clock
 from planners.core.range_maxima import range_maxima
 
 if TYPE_CHECKING:
@@ -58,9 +58,6 @@ def by_right(conflict: Conflict, tensors: dict[str, ForeignTensor], allowed: Ove
 
 
 # --------------------------------------------------------------------------------------------------
-
-PACK_SHARE = 0.8
-"""Of the time; the rest is for saying what binds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +117,13 @@ class MemoryAudit:
 def judge(
     plan: ForeignPlan,
     memory: str,
-    time_limit_s: float,
-    should_stop: Callable[[], bool] | None = None,
+    clock: Clock,
     allowed: Overlaps | None = None,
 ) -> MemoryAudit:
     """Judge one memory of a plan, in which some may share bytes though they live at once.
 
     Raises `BadInput` where the plan contradicts itself.
     """
-    clock = Clock(time_limit_s, should_stop=should_stop)
     tensors = plan.inside(memory)
     placed = [t for t in tensors if t.offset is not None]
     wrong = tuple(conflicts(placed))
@@ -139,7 +134,7 @@ def judge(
     peak = max((t.stop for t in placed if t.size_bytes), default=0) if placed else None
     lifetimes = [t.lifetime for t in tensors]
     floor, worst = live_peak(lifetimes)
-    offsets, least, bound = _least(tensors, PACK_SHARE * time_limit_s, should_stop, allowed)
+    offsets, least, bound = _least(tensors, clock.share(MOST_SHARE), allowed)
     right = peak is not None and len(placed) == len(tensors) and not wrong and not misaligned
     if right and peak is not None and peak <= least:
         offsets, least = {t.id: t.offset or 0 for t in tensors}, peak
@@ -171,10 +166,7 @@ def judge(
 
 
 def _least(
-    tensors: Sequence[ForeignTensor],
-    time_limit_s: float,
-    should_stop: Callable[[], bool] | None,
-    allowed: Overlaps | None,
+    tensors: Sequence[ForeignTensor], clock: Clock, allowed: Overlaps | None
 ) -> tuple[Mapping[str, int], int, int]:
     """The offsets of the least extent found, that extent, and what none can be below."""
     if allowed is not None:
@@ -183,8 +175,7 @@ def _least(
         over = overlapping(tensors, allowed)
         return over.offsets, over.extent_bytes, over.bound_bytes
     lifetimes = [t.lifetime for t in tensors]
-    clock = Clock(time_limit_s, should_stop=should_stop)
-    tight = pack_tightest(lifetimes, time_limit_s=time_limit_s, should_stop=should_stop)
+    tight = pack_tightest(lifetimes, clock=clock)
     if any(t.buffer for t in tensors):
         return pack_buffers(tensors, tight.bound_bytes, clock)
     return tight.offsets, tight.extent_bytes, tight.bound_bytes
@@ -222,6 +213,6 @@ def _what_does_not_fit(
 ) -> tuple[str, ...]:
     """Few lifetimes that are proven not to fit in less, the largest first; empty if none known."""
     less = least_bytes - unit_of(lifetimes)
-    packing = pack(lifetimes, less, time_limit_s=clock.left_s, should_stop=lambda: clock.stopped)
+    packing = pack(lifetimes, less, clock=clock)
     size = {item.id: item.size_bytes for item in lifetimes}
     return tuple(sorted(packing.conflict, key=lambda id: -size[id]))

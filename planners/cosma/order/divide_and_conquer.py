@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import TypeAlias
 
 from planners.core.errors import BudgetTooSmall, NoPlanFound
 from planners.core.portfolio import Outcome, Portfolio, Strategy
-from planners.core.progress import Clock
+from planners.core.progress import MOST_SHARE, TRIAL_SHARE, Clock
 from planners.cosma.model.constraints import NO_WISHES
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.breaks import Part, find_breaks, parts_at
@@ -28,9 +27,6 @@ from planners.cosma.replace.optimal import NEVER, Solution, solve_fixed
 
 # Operators in a part, first: what the search over orders settles in a moment.
 FIRST_OPERATORS = 48
-# Shares of the work of a turn: for one choice of parts, for the orders of its parts, and of what is
-# left of that, at least for each part: few are hard, and it is not known which.
-LEVEL_SHARE, PARTS_SHARE, PART_SHARE = 0.6, 0.7, 0.4
 FIRST_WORK = 1024  # looks at the clock for each strategy in the first round
 # Operators in the parts that bounds are sought on; larger ones are rarely solved.
 BOUND_OPERATORS = 200
@@ -107,7 +103,7 @@ def _by_parts(search: DividedSearch, best: Divided | None, clock: Clock) -> Outc
             break
         clock.report("parts")
         start = min(cuts, key=_cost).problem if cuts else search.problem
-        cuts.append(_solve_level(start, names, clock.share(LEVEL_SHARE)))
+        cuts.append(_solve_level(start, names, clock.share(MOST_SHARE)))
         if _cost(cuts[-1]) == 0:
             break
     return _outcome(min(cuts, key=_cost)) if cuts else Outcome()
@@ -126,7 +122,7 @@ def _strategy(name: str, reason: str, run: Run) -> Strategy[DividedSearch, Divid
     """A strategy that reports the best plan of the whole after its turn, and none of a part."""
 
     def silently(search: DividedSearch, best: Divided | None, clock: Clock) -> Outcome[Divided]:
-        outcome = run(search, best, clock.part(inf))
+        outcome = run(search, best, clock.silent())
         costs = [_cost(each) for each in (best, outcome.best) if each is not None]
         bound = min([*costs, *map(int, outcome.bound or (0,))])
         clock.report(name, min(costs, default=None), bound)
@@ -191,12 +187,12 @@ def _solve_level(problem: ScheduleProblem, names: tuple[str, ...], clock: Clock)
 
 def _joined(problem: ScheduleProblem, parts: Sequence[Part], clock: Clock) -> tuple[int, ...]:
     """The best orders found for the parts one after the other; the known ones once time is over."""
-    clock = clock.share(PARTS_SHARE)
+    clock = clock.share(MOST_SHARE)
     boundary, order = Boundary(), list[int]()
     for at, part in enumerate(parts):
         rest = [position for later in parts[at + 1 :] for position in later]
         clock.report(f"part {at + 1} of {len(parts)}")
-        share = max(PART_SHARE, len(part) / (len(part) + len(rest)))
+        share = max(TRIAL_SHARE, len(part) / (len(part) + len(rest)))
         planned = part_problem(problem, part, boundary, rest)
         solved, solution = _all_orders(planned.problem, clock.share(share))
         order += [problem.graph.index[name] for name in order_of(planned, solved)]
@@ -214,7 +210,7 @@ def _bound(problem: ScheduleProblem, names: Sequence[str], cost_bytes: int, cloc
     parts = _parts(problem, names)
     dearest = total = 0
     for at, (part, used) in enumerate(_with_used(problem, parts)):
-        share = max(PART_SHARE, 1 / (len(parts) - at)) / 2
+        share = max(TRIAL_SHARE, 1 / (len(parts) - at)) / 2
         alone = _least(induced(problem, part), clock.share(share))
         dearest = max(dearest, alone)
         if used and alone:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from planners.allocation import cp_sat
 from planners.allocation.portfolio import LONG_WORK
-from planners.core.progress import Clock
+from planners.core.progress import GRACE_S, POLL_S, Clock
 from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, cost_of, runs
 from planners.cosma.place.joint_addresses import JointAddresses, solve_jointly
 from planners.cosma.place.placement import place
@@ -28,9 +28,6 @@ from planners.cosma.replace.repair import repair
 ROUNDS = ((0.9, 256), (0.7, 512), (0.4, 1024))
 # What one window may take: most take a tenth of it.
 WINDOW_WORK = 4096
-# Polling interval for a stop, and how long after one the relaxation's result is awaited: a solver
-# in another thread cannot be asked.
-POLL_S, GRACE_S = 0.1, 0.5
 # The cost while there is no plan yet: where tensors must be kept, one has to be found.
 NEVER = 1 << 62
 T = TypeVar("T")
@@ -147,7 +144,8 @@ class _GapSearch:
 def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
     """The result of work that cannot be interrupted, or None where the clock expires first.
 
-    It is then left to end by itself. What it or the clock's callback raises is raised here.
+    It cannot be asked to end, and is left to. What it or the clock's callback raises is raised
+    here.
     """
     results: list[T] = []
     failed: list[BaseException] = []

@@ -14,9 +14,6 @@ from planners.fusion.partition.shortest import NEVER
 from planners.fusion.search.constrained import QUESTION_WORK, conflict_of
 from planners.wishes.language import Wish
 
-QUESTION_LIMIT_S = 5.0
-"""For another planner, of which a refusal is wanted, and no plan."""
-
 
 def wished_jointly(
     model: GroupModel,
@@ -55,15 +52,16 @@ def _by_whole_tensors(
     wished = Asked.from_wishes(wishes, model.graph).cosma
     if not wished:
         return error
+    clock = Clock(inf).work(QUESTION_WORK)
     settings = {
         "parameters": True,
         "schedule": "joint",
-        "time_limit": QUESTION_LIMIT_S,
+        "time_limit": clock.option_s,
         "wishes": wished,
     }
     have = error.have_bytes
     try:
-        PLAN_WHOLE_TENSORS.function()(model.graph, model.machine, have, settings, None)
+        PLAN_WHOLE_TENSORS.function()(model.graph, model.machine, have, settings, clock.within)
     except WishesConflict as other:
         if error.need_bytes == have or other.need_bytes < error.need_bytes:
             names = (other.operator, other.tensors)

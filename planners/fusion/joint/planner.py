@@ -18,7 +18,7 @@ from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.plan import Plan
 from planners.core.portfolio import Portfolio, by_method
-from planners.core.program_size import EACH_S, OPERATOR_S, most_within
+from planners.core.program_size import EACH_S, OPERATOR_S, WRITING_SHARE, most_within
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.fusion.cost.group import GroupModel
@@ -48,14 +48,11 @@ from planners.wishes.language import Wish
 # Where addresses do not fit, the search goes on with this share of the budget.
 LESS = (0.98, 0.95, 0.9, 0.8)
 WIDTHS = (2, 12)
-LONG_SHARE = 0.4
-"""The most of the time limit for what was found to be written, checked and timed."""
 ALONE_WORK, FIRST_WORK, QUICK_WORK = 1024, 512, 256
 """Looks at the clock: for groups alone, for each strategy in the first round; and for a look even
 once time is over."""
 SEARCH_LOOK = 32
 """A look of the search costs dozens of groups: it counts as so many others."""
-MOST_LIMIT_S = 1e6  # That another planner takes.
 MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
 
@@ -181,7 +178,7 @@ class ResidencySearch:
         # What is left in all, and what of it the best plan so far leaves for searches.
         self.whole = self.clock = clock
         (alone,) = self._alone.run(clock.work(ALONE_WORK, bounds=False))
-        self.most = int(LONG_SHARE * most_within(clock.whole_limit_s))
+        self.most = int(WRITING_SHARE * most_within(clock.whole_limit_s))
         count = _count_alone(model, alone, budget_bytes, double_buffer)
         self.clock = _without_writing(self.graph, count, clock)
         self._find_groups(self.clock.work(FIRST_WORK))
@@ -342,7 +339,7 @@ class ResidencySearch:
             "wishes": self.asked.cosma,
             "schedule": "joint",
             "parameters": True,
-            "time_limit": min(self.whole.whole_limit_s, MOST_LIMIT_S),
+            "time_limit": clock.option_s,
         }
         try:
             plan = PLAN_WHOLE_TENSORS.function()(
@@ -362,7 +359,7 @@ class ResidencySearch:
         if not (self.has_looked or self.proven or self.whole.stopped):
             self.look_at_pairs(Clock(inf).work(QUICK_WORK))
         if not (self.has_asked or self.whole.stopped):
-            self.ask_cosma(Clock(inf).work(QUICK_WORK))
+            self.ask_cosma(Clock(self.whole.whole_limit_s).work(QUICK_WORK))
         bound = min(self.bound, self.best.objective_bytes)
         return replace(self.best, bound_bytes=bound)
 

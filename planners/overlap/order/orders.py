@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from planners.allocation.overlapping.model import most_shared
 from planners.core.graph import Graph
-from planners.core.progress import Clock
+from planners.core.progress import TRIAL_SHARE, Clock
 from planners.core.services import LEAST_PEAK, ORDER_FOOTPRINTS, Peak, Shares
 from planners.overlap.model.distance import distance
 
@@ -67,8 +67,8 @@ def least_orders(
     """
     least_peak, shares = LEAST_PEAK.function(), shared_bytes(graph, distances)
     clock.report("schedule of least peak")
-    apart = least_peak(graph, clock=clock.part(0.3 * clock.left_s))
-    shared = least_peak(graph, clock=clock.part(0.4 * clock.left_s), shares=shares)
+    apart = least_peak(graph, clock=clock.silent(TRIAL_SHARE))
+    shared = least_peak(graph, clock=clock.silent(TRIAL_SHARE), shares=shares)
     given = tuple(range(len(graph.operators)))
     orders = list(dict.fromkeys((shared.schedule, apart.schedule, given)))
     orders.sort(key=lambda order: max(footprints(graph, distances, order), default=0))

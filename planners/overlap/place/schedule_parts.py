@@ -16,11 +16,8 @@ from planners.allocation.overlapping.circular import tightest
 from planners.allocation.overlapping.exact import improve
 from planners.allocation.overlapping.model import Places, PoolBlock, PoolProblem
 from planners.core.graph import Graph
-from planners.core.progress import Clock
+from planners.core.progress import MOST_SHARE, TRIAL_SHARE, Clock
 from planners.overlap.order.orders import Distances, footprints
-
-QUICK_SHARE = 0.2  # of the time left, for a part before any is improved
-EXACT_SHARE = 0.8  # of the time left, for the exact search of a part
 
 
 class PartPlaces(NamedTuple):
@@ -53,7 +50,7 @@ class StretchOrder:
         for part in self.parts:
             key = (part.look, least)
             if key not in places:
-                share = clock.part(QUICK_SHARE * clock.left_s)
+                share = clock.silent(TRIAL_SHARE)
                 places[key] = PartPlaces(*tightest(part, least, share))
             self.laid.append(places[key])
 
@@ -66,7 +63,7 @@ class StretchOrder:
                 return
             key = (part.look, -1)
             if key not in places_of:
-                share = clock.part(EXACT_SHARE * clock.left_s)
+                share = clock.silent(MOST_SHARE)
                 pool, places, _ = improve(part, least, laid.pool, laid.places, share)
                 places_of[key] = PartPlaces(pool, places)
             better = places_of[key] if places_of[key].pool <= laid.pool else laid

@@ -13,7 +13,7 @@ from itertools import accumulate
 from math import gcd
 
 from planners.allocation.overlapping.circular import search, tightest
-from planners.allocation.overlapping.exact import Packed, improve
+from planners.allocation.overlapping.exact import Packed
 from planners.allocation.overlapping.model import (
     Places,
     PoolBlock,
@@ -23,16 +23,13 @@ from planners.allocation.overlapping.model import (
 )
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.graph import Graph
-from planners.core.progress import Clock
+from planners.core.progress import TRIAL_SHARE, Clock
 from planners.overlap.kernels.candidates import RunCandidate
 from planners.overlap.kernels.levels import Levels
 from planners.overlap.place.schedule_parts import blocks_of, parts_of
 from planners.overlap.search.chain import ChainWay
 
-FIT_SHARE = 0.3  # of the time left, for a search of one part
 ROUNDS = 2
-MOST_EXACT = 60  # tensors
-EXACT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,20 +185,15 @@ class Coarse:
         return None
 
     def _sought(self, part: PoolProblem, clock: Clock) -> tuple[int, Places] | None:
-        """Places in the budget, in less if that is quick: by searches, then by an exact one."""
+        """Places in the budget, in less if that is quick."""
         if part.floor > self.budget:
             return None
         for pool, rounds in ((part.floor, 1), (self.budget, ROUNDS)):
-            share = clock.part(FIT_SHARE * clock.left_s)
+            share = clock.silent(TRIAL_SHARE)
             if (places := search(part, pool, share, rounds)) is not None:
                 return pool, places
-        if len(part.blocks) <= MOST_EXACT:
-            size, places = tightest(part, self.budget, clock.part(0))
-            share = clock.part(min(EXACT_S, FIT_SHARE * clock.left_s))
-            size, places, _ = improve(part, self.budget, size, places, share)
-            if size <= self.budget:
-                return size, places
-        return None
+        size, places = tightest(part, self.budget, clock.silent(0))
+        return (size, places) if size <= self.budget else None
 
     def _refined(self, start: int, stop: int) -> bool:
         """Finer segments for the step that needs most, of those to which they give room."""

@@ -68,4 +68,4 @@ def best_layout(
 def _packed(graph: Graph, order: Sequence[int], clock: Clock) -> Tightest:
     """The tightest packing of tensors that never overlap."""
     items = [Lifetime(b.name, b.first, b.last + 1, b.size) for b in blocks_of(graph, order)]
-    return pack_tightest(items, time_limit_s=clock.left_s)
+    return pack_tightest(items, clock=clock.silent())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from planners.allocation.overlapping.model import most_shared
 from planners.core.details.pool import PoolLayout
 from planners.core.graph import Graph, Operator
-from planners.core.progress import Clock
+from planners.core.progress import MOST_SHARE, TRIAL_SHARE, Clock
 from planners.overlap.kernels.levels import Cost
 from planners.overlap.model.distance import distance
 from planners.overlap.model.separable import streams
@@ -81,7 +81,7 @@ def quick_layout(
     """
     if least_alone(graph, budget_bytes, fuse):
         return None
-    blocks = BlockSplits(graph, budget_bytes, cost, clock.share(0.8), fuse)
+    blocks = BlockSplits(graph, budget_bytes, cost, clock.share(MOST_SHARE), fuse)
     rows = list(blocks.ways())
     quick = _of_ways(blocks, rows)
     return quick or _finer(blocks, clock, rows, may_share())
@@ -95,16 +95,18 @@ def _finer(
 ) -> Quick | None:
     """The same with segments where rows do not fit, and with orders of less memory."""
     graph, budget_bytes = blocks.graph, blocks.budget
-    finer = BlockSplits(graph, budget_bytes, blocks.cost, clock.share(0.7), blocks.fuse, may_share)
+    finer = BlockSplits(
+        graph, budget_bytes, blocks.cost, clock.share(MOST_SHARE), blocks.fuse, may_share
+    )
     quick = _of_ways(finer, [*rows, *finer.ways()])
     if quick is not None:
         return quick
-    shared, _, orders = least_orders(graph, may_share, clock.share(0.4))
+    shared, _, orders = least_orders(graph, may_share, clock.share(TRIAL_SHARE))
     alone = shared.bound_bytes <= budget_bytes
     for finest in (NOTHING, may_share):
         for order in orders if alone else ():
             coarse = Coarse(graph, order, budget_bytes, finest)
-            laid = coarse.layout(clock.part(0.3 * clock.left_s))
+            laid = coarse.layout(clock.silent(TRIAL_SHARE))
             if laid is not None:
                 layout, bound = laid
                 return Quick(layout, bound, 0, (_neediest(coarse),))
