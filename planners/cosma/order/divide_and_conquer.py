@@ -67,12 +67,25 @@ class DividedSearch:
 
     def __init__(self, problem: ScheduleProblem, breaks: Sequence[str] | None) -> None:
         self.problem = problem
+        self._bounds: dict[tuple[Part, frozenset[str]], int] = {}
+        self._settled: set[tuple[Part, frozenset[str]]] = set()
         self.levels = list(_levels(problem)) if breaks is None else [tuple(breaks)]
         self.bounding = self.levels[0]
         _parts(problem, self.bounding)  # Wrong names are reported at once.
         for names in self.levels:
             if max(map(len, _parts(problem, names))) <= BOUND_OPERATORS:
                 self.bounding = names
+
+    def bound_of_part(self, part: Part, used: frozenset[str], clock: Clock) -> int:
+        """What a part without tensors that are `used` before costs at least: the best bound of all
+        turns, and of this one where it is not settled."""
+        key = part, used
+        if key not in self._settled and not clock.expired():
+            bound = _all_orders(induced(self.problem, part, used), clock)[1].bound_bytes
+            self._bounds[key] = max(bound, self._bounds.get(key, 0))
+            if not clock.cut:
+                self._settled.add(key)
+        return self._bounds.get(key, 0)
 
 
 def _outcome(divided: Divided) -> Outcome[Divided]:
@@ -112,7 +125,7 @@ def _by_parts(search: DividedSearch, best: Divided | None, clock: Clock) -> Outc
 def _by_bounds(search: DividedSearch, best: Divided | None, clock: Clock) -> Outcome[Divided]:
     if best is None:
         return Outcome()
-    return Outcome(bound=(_bound(search.problem, search.bounding, _cost(best), clock),))
+    return Outcome(bound=(_bound(search, _cost(best), clock),))
 
 
 Run: TypeAlias = Callable[[DividedSearch, Divided | None, Clock], Outcome[Divided]]
@@ -200,25 +213,23 @@ def _joined(problem: ScheduleProblem, parts: Sequence[Part], clock: Clock) -> tu
     return tuple(order)
 
 
-def _bound(problem: ScheduleProblem, names: Sequence[str], cost_bytes: int, clock: Clock) -> int:
+def _bound(search: DividedSearch, cost_bytes: int, clock: Clock) -> int:
     """A bound on every order: the largest of any part, or the sum over parts that share nothing.
 
     To add up, each tensor counts in the first part that uses it, and is gone from all others.
     """
     if cost_bytes == 0:
         return 0
-    parts = _parts(problem, names)
+    parts = _parts(search.problem, search.bounding)
     dearest = total = 0
-    for at, (part, used) in enumerate(_with_used(problem, parts)):
+    for at, (part, used) in enumerate(_with_used(search.problem, parts)):
         share = max(TRIAL_SHARE, 1 / (len(parts) - at)) / 2
-        alone = _least(induced(problem, part), clock.share(share))
+        alone = search.bound_of_part(part, frozenset(), clock.share(share))
         dearest = max(dearest, alone)
         if used and alone:
-            alone = min(alone, _least(induced(problem, part, used), clock.share(share)))
+            alone = min(alone, search.bound_of_part(part, used, clock.share(share)))
         total += alone
         clock.report("bounds of the parts", cost_bytes, min(cost_bytes, max(dearest, total)))
-        if clock.expired():
-            break
     return max(dearest, total)
 
 
@@ -231,10 +242,6 @@ def _with_used(
         yield part, used
         ops = [problem.graph.operators[i] for i in part]
         used |= {t for op in ops for t in (*op.inputs, *op.outputs, *op.parameters)}
-
-
-def _least(problem: ScheduleProblem, clock: Clock) -> int:
-    return 0 if clock.expired() else _all_orders(problem, clock)[1].bound_bytes
 
 
 def _all_orders(problem: ScheduleProblem, clock: Clock) -> tuple[ScheduleProblem, Solution]:

@@ -161,7 +161,7 @@ class LatencySearch:
     def by_least_traffic(self, clock: Clock) -> None:
         """The groups of least traffic, as far as they are found, timed; and bounds of all plans."""
         (least,) = self.known.partitions.run(clock)
-        self.bound_bytes = least.bound_bytes
+        self.bound_bytes = max(self.bound_bytes, least.bound_bytes)
         late_s = late_loads_s(self.floors, self.budget)
         self.bound_s = max(self.bound_s, self.floors.latency_of(least.bound_bytes), late_s)
         seconds = self._time_groups(least.groups)
