@@ -16,7 +16,7 @@ from planners.auto.executors import BestPlan, Ended, Here, Lanes
 from planners.auto.forms import Form, forms
 from planners.auto.options import AutoOptions
 from planners.auto.runs import FormProblem, Task
-from planners.auto.scheduler import Race
+from planners.auto.scheduler import LEAST_S, Race
 from planners.auto.side_by_side import FormWorker, SideBySide, end, started
 from planners.auto.verdict import Apart, none_of, with_verdict
 from planners.core.bounds.floors import ProblemFloors
@@ -27,7 +27,8 @@ from planners.core.method import Decision
 from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.processes import processes
-from planners.core.progress import POLL_S, Clock, Progress, ProgressCallback
+from planners.core.program_size import LEAST_WRITTEN_S
+from planners.core.progress import GRACE_S, POLL_S, Clock, Progress, ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 
@@ -62,14 +63,11 @@ METHOD = (
     ),
 )
 """What is decided, in this order."""
-LEAST_S = 0.5
-"""Where no more time is left the others are asked all the same, for so long."""
-WORTH_S = 3.0
-"""With less time than this, processes are not worth their start."""
-GRACE_S, GRACE = 0.5, 0.05
-"""How long those that are asked to end may take: seconds, and a share of the limit, the less."""
-FIRST_GRACE_S = 5.0
-"""The same where there is no plan yet."""
+START_S = 3.0
+"""With less time than this, processes are not worth their start; and another is given up only after
+this, when a new one has taken the place of the last."""
+GRACE = 0.05
+"""Those that are asked to end may take `GRACE_S`, or so much of the limit where that is less."""
 RESERVE = 1.3
 """What is left for the check of the best plan: times what its timing took."""
 LATE = 1.5
@@ -77,8 +75,6 @@ LATE = 1.5
 OVER, HOG = 3.0, 0.25
 """Times its own limit and a share of the whole one: who takes longer than both is given up, where
 others wait and all who run are such."""
-REST_S = 3.0
-"""Between two that are given up: another process takes its place meanwhile."""
 
 
 def plan(
@@ -133,7 +129,7 @@ def _asked(
     but: Collection[str] = (),
 ) -> Plan:
     # They start while what they are sent is made.
-    workers = started(processes(chosen.processes) if chosen.time_limit >= WORTH_S else 1)
+    workers = started(processes(chosen.processes) if chosen.time_limit >= START_S else 1)
     try:
         return _best(graph, machine, budget_bytes, chosen, clock, workers, but)
     finally:
@@ -252,7 +248,7 @@ class Referee:
         if set(self._late(_late_s)) != race.running.keys() or not race.others(self.left_s):
             return None
         late = self._late(self._most_s)
-        self._rest_s = now + REST_S * bool(late)
+        self._rest_s = now + START_S * bool(late)
         return max(late, default=None)
 
     def _late(self, most_s: Callable[[Task], float]) -> list[int]:
@@ -276,7 +272,7 @@ class Referee:
         now = self.clock.elapsed_s
         if self._over_since is None:
             self._over_since = now
-        grace_s = self._grace_s if self.race.best else FIRST_GRACE_S
+        grace_s = self._grace_s if self.race.best else LEAST_WRITTEN_S
         return now - self._over_since > grace_s
 
     def _report(self) -> None:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from planners.auto.forms import Form
 from planners.auto.runs import FormOutcome, Key, Task
 from planners.core.objective import Objective
+from planners.core.program_size import OPERATOR_S
+from planners.core.progress import MOST_SHARE, TRIAL_SHARE
 
 LEAST_S = 0.5
 """A form with less time than this is not begun."""
@@ -24,26 +26,20 @@ EARLY = 0.2
 GROWTH = 2.0
 LAST_GROWTH = 1.25
 """Times what a form had before: in the next round, and at least in the last."""
-LEAD_SHARE, MOST_LEAD, OTHERS_SHARE = 0.1, 0.3, 0.2
-"""Of the time: what a form that leads has at first, and at most where that would be little for the
-network; and what all the others have at first."""
-MOST_STEADY = 0.7
-"""Of the time: what a form at most has at first that has no plan where that would be little."""
-LEAD_S, OPERATOR_S = 1.0, 5e-3
-"""What is little: a second, and so much for each operator."""
-ALONE_SHARE = 0.8
-"""What is left goes so far to a form that leads once the others that did have ended; all of it
-where the rest would be little for the network."""
+LEAD_SHARE, OTHERS_SHARE = 0.1, 0.2
+"""Of the time: what a form that leads has at first; and what all others have at first, and are left
+where one that leads has the rest."""
+LEAD_S = 1.0
+"""What is little for a network: so much, and what its operators take."""
 NEAR = 0.002
 """A form whose plan is so near to its bound, as a share, is not asked for the rest."""
-GOES_ON_S = 0.3
-"""What is worth it for a form that goes on from where it was."""
-OPEN, MUCH_OPEN, SHORT = 0.05, 0.2, 1.5
+OPEN, MUCH_OPEN = 0.05, 0.2
 """Where the best so far can be better by no more than such a share, in a process alone, its form
-goes on before another that leads is begun; the larger share, where less is left than so many times
-what would be little for the network: half of a search each is then worth less."""
-LAST = 2.5
-"""With less than so many times what is little the last form that leads is asked once, for all."""
+goes on before another that leads is begun; the larger share where time is short, as half of a
+search each is then worth less."""
+SHORT = 2.0
+"""Time is short with less than so many times what is little: the last form that leads is then asked
+once, for all of it."""
 NO_TIME = "no time was left"
 
 
@@ -80,7 +76,7 @@ class Runner:
     @property
     def worth_s(self) -> float:
         """With less it is not asked again, unless its search goes on from where it was."""
-        return GOES_ON_S if self.form.goes_on else max(LEAST_S, LAST_GROWTH * self.limit_s)
+        return LEAST_S if self.form.goes_on else max(LEAST_S, LAST_GROWTH * self.limit_s)
 
     @property
     def wants_time(self) -> bool:
@@ -122,13 +118,13 @@ class Race:
             yield from ((number, share_s) for number in others)
             return
         worth_s = self._worth_s
-        lead_s = min(MOST_LEAD * limit_s, max(LEAD_SHARE * limit_s, worth_s))
+        lead_s = min(TRIAL_SHARE * limit_s, max(LEAD_SHARE * limit_s, worth_s))
         rest_s = OTHERS_SHARE * limit_s * self.lanes
         some = others[: int(rest_s / worth_s)]
         for number in sorted([*leading, *some]):
             share_s = rest_s / len(some) if number in some else lead_s
             if self.runners[number].form.steady:
-                share_s = max(share_s, min(MOST_STEADY * limit_s, worth_s))
+                share_s = max(share_s, min(MOST_SHARE * limit_s, worth_s))
             yield number, max(LEAST_S, share_s)
 
     def to_beat(self) -> Key | None:
@@ -175,15 +171,14 @@ class Race:
                 number, limit_s = self.best.task.number, left_s
                 runner = self.runners[number]
             if self._leads_alone(number):
-                others_s = (1 - ALONE_SHARE) * left_s
+                others_s = OTHERS_SHARE * left_s
                 limit_s = max(limit_s, left_s - others_s if others_s > self._worth_s else left_s)
-            elif self._leads_last(number) and left_s < LAST * self._worth_s:
+            elif self._leads_last(number) and left_s < SHORT * self._worth_s:
                 limit_s = left_s
             limit_s = min(limit_s, left_s) - runner.beyond_s
-            least_s = min(LEAST_S, runner.worth_s)
-            if limit_s < least_s and self.best is not None:
+            if limit_s < LEAST_S and self.best is not None:
                 continue
-            self.running[number] = Task(number, runner.form, max(least_s, limit_s))
+            self.running[number] = Task(number, runner.form, max(LEAST_S, limit_s))
             return self.running[number]
         return None
 

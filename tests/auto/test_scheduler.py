@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from planners.auto.planner import GRACE_S, POLL_S
 from planners.auto.scheduler import LEAST_S
+from planners.core.progress import GRACE_S, POLL_S
 from tests.auto.virtual import AIM, Curve, raced
 
 LIMIT_S = 60.0
