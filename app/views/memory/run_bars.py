@@ -172,12 +172,14 @@ def held_bytes(shown: DisplayedPlan) -> list[int]:
     """The most bytes of whole tensors that the pool holds during each run."""
     pool = shown.pool
     assert pool is not None
-    by_step = [0] * shown.steps
-    for residency in shown.report.residencies:
-        left, right = shown.columns(residency)
+    columns, by_step = shown.residency_columns, [0] * shown.steps
+    sides = (side.tolist() for side in shown.sides)
+    for tensor, size_bytes, left, right in zip(
+        columns.tensor.tolist(), columns.size_bytes.tolist(), *sides, strict=True
+    ):
         for step in range(left, right):
-            if pool.run_at(step).role(residency.tensor) != "workspace":
-                by_step[step] += residency.size_bytes
+            if pool.run_at(step).role(columns.tensors[tensor]) != "workspace":
+                by_step[step] += size_bytes
     return [max(by_step[run.start_step : run.stop_step], default=0) for run in pool.runs]
 
 
