@@ -7,6 +7,21 @@ const scale = Number(look.getPropertyValue('--sw-scale')) || 1;  // larger while
 const known = [wide.toPrecision(6), high.toPrecision(6), tensor, scale];
 if (names.fitted && known.every((value, i) => value === names.fitted[i])) return;
 names.fitted = known;  // panning changes no name
+let at = 0;
+const taken = [];  // where tensors lie over each other: names of those before, in pixels
+const apart = (i, half) => {
+  const x = (left[i] + right[i]) / 2 * wide, middle = (bottom[i] + top[i]) / 2 * high;
+  const free = (y) => taken.every(([tx, ty, th]) =>
+    Math.abs(x - tx) >= half + th || Math.abs(y - ty) >= 13 * scale);
+  const reach = (top[i] - bottom[i]) * high / 2 - 6.5 * scale;
+  for (let off = 0; off <= reach; off += 6.5 * scale) for (const y of [middle + off, middle - off]) {
+    if (!free(y)) continue;
+    taken.push([x, y, half]);
+    at = y / high;
+    return true;
+  }
+  return false;
+};
 const found = { label_x: [], label_y: [], label: [] };
 for (let i = 0; i < tensor.length; i++) {
   if ((top[i] - bottom[i]) * high < 13 * scale) continue;
@@ -15,9 +30,9 @@ for (let i = 0; i < tensor.length; i++) {
   const tail = (letters - 1) >> 1;  // both ends tell a name from others
   const text = name.length <= letters ? name
     : name.slice(0, letters - 1 - tail) + '…' + name.slice(name.length - tail);
-  if (apart && !apart(i, (text.length * 3 + 3) * scale)) continue;
+  if (!apart(i, (text.length * 3 + 3) * scale)) continue;
   found.label_x.push((left[i] + right[i]) / 2);
-  found.label_y.push(apart ? at : (bottom[i] + top[i]) / 2);
+  found.label_y.push(at);
   found.label.push(text);
 }
 Object.assign(names.data, found);  // in place: the server need not hear of it

@@ -46,8 +46,6 @@ from planners.core.colours import DARK_INK, YELLOW
 FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
 GROUPS = 0.935, 0.995  # where the names of fused groups are, in shares of the frame
 LABELS = ("label_x", "label_y", "label")
-STAND = "const apart = null; let at = 0;"
-APART = script("map_apart")
 FIT_LABELS = script("map_labels")
 
 
@@ -127,7 +125,7 @@ class AddressMap:
             plot.add_layout(item)
         self.far = FarLimit(plot, theme, 0.035)
         self._keep_labels_fitting(plot, x_range)
-        self.pool = PoolLayer(plot, theme, APART + FIT_LABELS)
+        self.pool = PoolLayer(plot, theme, FIT_LABELS)
         self.bands = StreamBands(plot, theme)
         return plot
 
@@ -135,7 +133,7 @@ class AddressMap:
         """The client knows how wide a rectangle is, so it decides which names fit."""
         args = {"plot": plot, "steps": x_range, "range": self.y_range, "source": self.source}
         args["names"] = self.fitting
-        fit = CustomJS(args=args, code=STAND + FIT_LABELS)
+        fit = CustomJS(args=args, code=FIT_LABELS)
         for around in (x_range, self.y_range):
             around.js_on_change("end", fit)
         plot.js_on_change("inner_width", fit)
