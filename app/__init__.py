@@ -8,6 +8,6 @@ from typing import Any
 SHOWN_BY = "app.outputs.notebook"  # by name: every room is below this package
 
 
-def explore(what: Any = "", **asked: Any) -> Any:
+def explore(what: Any = "", **options: Any) -> Any:
     """The whole explorer as a cell's output: see `app.outputs.notebook.explore`."""
-    return import_module(SHOWN_BY).explore(what, **asked)
+    return import_module(SHOWN_BY).explore(what, **options)

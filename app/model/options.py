@@ -123,17 +123,17 @@ def no_breaks(problem: ProblemFields) -> bool:
     return cuts(problem) and break_nodes(problem) == ()
 
 
-def series(asked: Mapping[str, Any]) -> str:
+def series(problem: Mapping[str, Any]) -> str:
     """The name of a line in a chart: the planner, the order, options that are not the default, and
     what weights do where that is not what the problem says."""
-    planner, sent = asked["planner"], dict(asked["options"])
+    planner, sent = problem["planner"], dict(problem["options"])
     specs = type_of(planner).own()
     words = [str(sent.pop(ORDER))] if ORDER in sent else []
     for name, value in sent.items():
         if name not in specs or specs[name].checked(value) != specs[name].default:
             words.append(word(f"{planner}.{name}", value))
-    if "weights" in asked and apart(asked):
-        words.append(f"(weights {WORDS[weights_done(asked)]})")
+    if "weights" in problem and apart(problem):
+        words.append(f"(weights {WORDS[weights_done(problem)]})")
     return " ".join([str(planner), *words])
 
 

@@ -75,18 +75,18 @@ def value(point: Point, axis: str) -> float:
 
 
 def indexed(
-    points: Sequence[Mapping[str, Any]], asked: Mapping[str, Any] | None = None
+    points: Sequence[Mapping[str, Any]], problem: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     """The points of a chart, with their places in the list as `index` and the names of `series`.
 
-    With `asked`: only points of its graph and machine whose problem has weights do what the last
+    With `problem`: only points of its graph and machine whose problem has weights do what the last
     of them says, because memory and traffic are not comparable else. Of one planner and budget only
     the last.
     """
     rows = [
         {**p, "index": i, "series": series(p["problem"])}
         for i, p in enumerate(points)
-        if not asked or beside(p["problem"], asked)
+        if not problem or beside(p["problem"], problem)
     ]
     last = {
         (p["series"], p["budget_bytes"]): p

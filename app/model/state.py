@@ -62,13 +62,13 @@ class ProblemFields(param.Parameterized):
     time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
 
     @classmethod
-    def with_values(cls, **asked: Any) -> ProblemFields:
+    def with_values(cls, **values: Any) -> ProblemFields:
         """A problem by its fields and its planner's options, each by its name."""
-        return cls(**cls().fields_of(asked))
+        return cls(**cls().fields_of(values))
 
-    def take(self, **asked: Any) -> None:
+    def take(self, **values: Any) -> None:
         """Set these fields and options of the planner. Raises as `fields_of`."""
-        self.param.update(**self.fields_of(asked))
+        self.param.update(**self.fields_of(values))
 
     def option(self, name: str) -> Any:
         """An option of the planner as it is set, whether it applies or not."""

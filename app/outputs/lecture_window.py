@@ -72,14 +72,14 @@ def lecture_window(session: Session, close: Callable[[], object]) -> pn.Column:
     def stem() -> str:
         return file_word(lecturing.lecture.title or "lecture")
 
-    def act(said: dict[str, Any]) -> None:
-        place = int(said.get("place", -1))
-        match said.get("act"):
+    def act(message: dict[str, Any]) -> None:
+        place = int(message.get("place", -1))
+        match message.get("act"):
             case "edit":
-                texts = {n: str(said[n]) for n in ("title", "note") if n in said}
+                texts = {n: str(message[n]) for n in ("title", "note") if n in message}
                 lecturing.edit(place, **texts)
             case "move":
-                lecturing.move(place, 1 if said.get("by") == 1 else -1)
+                lecturing.move(place, 1 if message.get("by") == 1 else -1)
             case "drop":
                 lecturing.drop(place)
             case "go":

@@ -104,15 +104,15 @@ def bound_what_is_made() -> None:
     if theirs.__name__ == "decode_bytes_bounded":
         return
 
-    def decode_bytes_bounded(reader: Deserializer, said: Any) -> Any:
-        data = said["data"]
-        return unpacked(data) if isinstance(data, str) else theirs(reader, said)
+    def decode_bytes_bounded(reader: Deserializer, message: Any) -> Any:
+        data = message["data"]
+        return unpacked(data) if isinstance(data, str) else theirs(reader, message)
 
-    def decode_object_bounded(reader: Any, said: Any) -> Any:
+    def decode_object_bounded(reader: Any, message: Any) -> Any:
         reader._spillway_made = getattr(reader, "_spillway_made", 0) + 1
         if reader._spillway_made > MODELS:
             raise DeserializationError(f"more than {MODELS} models in a message")
-        return decode_reference(reader, said)
+        return decode_reference(reader, message)
 
     Deserializer._decode_bytes = decode_bytes_bounded
     Deserializer._decode_object_ref = decode_object_bounded

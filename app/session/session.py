@@ -170,12 +170,12 @@ class Session:
         """Change the problem and plan it, unless it is what it was."""
         self.planning.change(**fields)
 
-    def choose(self, **asked: Any) -> None:
+    def choose(self, **values: Any) -> None:
         """Change options of the planner, by their names, and fields of the problem, and plan it.
 
         Raises `BadInput` for what the planner does not have.
         """
-        self.change(**self.problem.fields_of(asked))
+        self.change(**self.problem.fields_of(values))
 
     def plan(self, *, fresh: bool = False) -> None:
         """Plan the problem as it stands; `fresh`: even what is known from before."""

@@ -48,14 +48,14 @@ def stored_fronts() -> dict[str, Any]:
     return stored
 
 
-def stored_points(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def stored_points(problem: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stored points of a problem's network and machine; none where anything is unusual."""
     stored, usual = stored_fronts(), problem_with({})
-    alike = all((asked.get(name) or "") == (getattr(usual, name) or "") for name in USUAL)
-    same = all(asked.get(name) == stored[name] for name in ("machine", "weights"))
+    alike = all((problem.get(name) or "") == (getattr(usual, name) or "") for name in USUAL)
+    same = all(problem.get(name) == stored[name] for name in ("machine", "weights"))
     if not (alike and same):
         return []
-    problems = [_problem(asked["model"], planner, stored) for planner in stored["planners"]]
+    problems = [_problem(problem["model"], planner, stored) for planner in stored["planners"]]
     return [
         {
             **dict(zip(COLUMNS, row[1:], strict=True)),
@@ -64,7 +64,7 @@ def stored_points(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
             "own_times": False,
             "front": [],
         }
-        for row in stored["points"].get(asked["model"], ())
+        for row in stored["points"].get(problem["model"], ())
     ]
 
 

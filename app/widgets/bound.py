@@ -39,15 +39,15 @@ class Bound:
             self.widget.value = wanted
         self._say(None)
 
-    def hear(self, said: Any) -> None:
+    def hear(self, entered: Any) -> None:
         """Take what a person chose or typed; a value that the program itself set is ignored."""
-        if said is None:
+        if entered is None:
             return
-        if said == self.value():
+        if entered == self.value():
             self._say(None)
             return
         try:
-            self.take(said)
+            self.take(entered)
         except sp.SpillwayError as error:
             if self.wrong is None:
                 raise
@@ -83,8 +83,8 @@ def bind(
         current = getattr(model, field)
         return current if to is None else to(current)
 
-    def take(said: Any) -> None:
-        act(**{field: said if back is None else back(said)})
+    def take(entered: Any) -> None:
+        act(**{field: entered if back is None else back(entered)})
 
     return bind_to(widget, model, (field, *also), value, take, wrong)
 
@@ -100,7 +100,7 @@ def bind_to(
     """Bind a widget to what several fields mean together: see `Bound`."""
     bound = Bound(widget, value, take, wrong)
     bound.show()
-    listen(widget, lambda said: bound.hear(said))
+    listen(widget, lambda entered: bound.hear(entered))
     follow(model, list(fields), lambda: bound.show())
     return bound
 

@@ -80,8 +80,8 @@ class OptionFields:
                 widget.options = offered(spec, value, self.here.get(spec.name, ()))
             return typed(spec, value) if as_text else value
 
-        def take(said: Any) -> None:
-            self.session.choose(**{spec.name: read(spec, said) if as_text else said})
+        def take(entered: Any) -> None:
+            self.session.choose(**{spec.name: read(spec, entered) if as_text else entered})
 
         wrong = self._wrong.get(spec.name)
         bind_to(

@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 __all__ = ["explore", "show", "what_if"]
 
 
-def explore(what: sp.Graph | sp.Plan | str = "", *, height: int = 900, **asked: Any) -> Inline:
+def explore(what: sp.Graph | sp.Plan | str = "", *, height: int = 900, **options: Any) -> Inline:
     """The whole explorer as a cell's output, on a plan, a graph, or a model by name.
 
-    `height` in pixels; `asked` as in `what_if`. Its `plan` is the plan on screen.
+    `height` in pixels; `options` as in `what_if`. Its `plan` is the plan on screen.
     """
     from app.outputs.notebook.inline import Inline
 
-    return Inline(what, height=height, **asked)
+    return Inline(what, height=height, **options)
 
 
-def what_if(what: sp.Graph | sp.Plan | str = "mobilenet_v2", **asked: Any) -> WhatIf:
+def what_if(what: sp.Graph | sp.Plan | str = "mobilenet_v2", **options: Any) -> WhatIf:
     """A panel of widgets that plans a graph, or a model by name, again at every change.
 
-    `asked` is what to begin with: `planner`, `budget`, `machine`, `wishes`, or any other field of
+    `options` is what to begin with: `planner`, `budget`, `machine`, `wishes`, or any other field of
     `app.model.state.ProblemFields`. The panel's `plan` is the plan on screen, `tried` a table of
     all that were. Raises `BadInput` for a field that is none, or a value that it cannot have.
     """
     from app.outputs.notebook.panel import WhatIf
 
-    return WhatIf(what, **asked)
+    return WhatIf(what, **options)
 
 
 def show(plan: sp.Plan) -> HTML:

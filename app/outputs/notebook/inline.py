@@ -46,10 +46,10 @@ class Inline:
     """The explorer as a cell's value; `plan` is the plan on its page."""
 
     def __init__(
-        self, what: sp.Graph | sp.Plan | str = "", *, height: int = 900, **asked: Any
+        self, what: sp.Graph | sp.Plan | str = "", *, height: int = 900, **options: Any
     ) -> None:
         self.what, self.height = what, height
-        self.asked = checked(what, asked)
+        self.asked = checked(what, options)
         self.word = secrets.token_urlsafe(16)
         self.sessions: list[Session] = []
         self._plan: tuple[Any, sp.Plan] | None = None

@@ -51,8 +51,8 @@ class OptionWidgets:
                 return typed(spec, current)
             return self._offer(widget, spec, current)
 
-        def take(said: Any) -> None:
-            given = read(spec, said) if as_text else said
+        def take(entered: Any) -> None:
+            given = read(spec, entered) if as_text else entered
             self.act(lambda: self.session.choose(**{spec.name: given}))
 
         bind_to(widget, self.session.problem, FIELDS, value, take, self._wrong)

@@ -34,7 +34,7 @@ class WhatIf:
     """A panel: fields of the problem at the left, the plan and its costs at the right."""
 
     def __init__(
-        self, what: sp.Graph | sp.Plan | str, pool: WorkerPool | None = None, **asked: Any
+        self, what: sp.Graph | sp.Plan | str, pool: WorkerPool | None = None, **options: Any
     ) -> None:
         self.session = Session(pool or shared_pool())
         self.lock = threading.RLock()
@@ -45,11 +45,11 @@ class WhatIf:
         self.fields = Fields(self.session, self._act)
         self.results = ResultWidgets(self.session, self._act)
         self.session.work.param.watch(lambda *_: self._keep(), "shown")
-        self._begin(what, checked(what, asked))
+        self._begin(what, checked(what, options))
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def _begin(self, what: sp.Graph | sp.Plan | str, asked: dict[str, Any]) -> None:
+    def _begin(self, what: sp.Graph | sp.Plan | str, options: dict[str, Any]) -> None:
         session = self.session
         with self.lock:
             if isinstance(what, sp.Plan):
@@ -61,7 +61,7 @@ class WhatIf:
                 session.uploads.take_graph({**given, "granularity": what.granularity})
             else:
                 session.problem.model = what
-            session.problem.param.update(**asked)
+            session.problem.param.update(**options)
             session.plan()
 
     @property
@@ -180,9 +180,9 @@ def too_small(why: Mapping[str, Any]) -> sp.BudgetTooSmall | sp.NoPlanFound:
     return conflict
 
 
-def row(asked: Mapping[str, Any], shown: DisplayedPlan) -> dict[str, Any]:
+def row(problem: Mapping[str, Any], shown: DisplayedPlan) -> dict[str, Any]:
     """A plan as a row of a table."""
-    fields = {name: value for name, value in asked.items() if name in ProblemFields.param}
+    fields = {name: value for name, value in problem.items() if name in ProblemFields.param}
     chosen = options(ProblemFields(**fields)) if fields else {}
     usual = options(ProblemFields(planner=shown.plan.planner))
     return {

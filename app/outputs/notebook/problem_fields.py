@@ -13,21 +13,23 @@ from app.model.sizes import format_exact
 from app.model.state import FIELDS, ProblemFields
 
 
-def checked(what: Any, asked: Mapping[str, Any], of: ProblemFields | None = None) -> dict[str, Any]:
+def checked(
+    what: Any, values: Mapping[str, Any], of: ProblemFields | None = None
+) -> dict[str, Any]:
     """The fields that code changes of a problem, `of` or the default one; options by their names.
 
     Raises `BadInput` for an unknown name or a value that it cannot have.
     """
     problem = of or ProblemFields()
-    planner = str(asked.get("planner", problem.planner))
+    planner = str(values.get("planner", problem.planner))
     names = {*FIELDS, *type_of(planner).own()}
-    if unknown := [name for name in asked if name not in names]:
+    if unknown := [name for name in values if name not in names]:
         options = ", ".join(type_of(planner).own()) or "none"
         raise sp.BadInput(
             f"{unknown[0]!r:.40} is neither a field of a problem nor an option of {planner}: "
             f"it has {options}"
         )
-    fields = problem.fields_of(asked)
+    fields = problem.fields_of(values)
     if isinstance(fields.get("budget"), int):
         fields["budget"] = format_exact(fields["budget"])
     if kind_of_planner(fields.get("planner", "")).streams and "budget" not in fields:

@@ -79,24 +79,24 @@ class SiteCell:
         )
 
 
-def cells_of(asked: SiteAsked) -> list[SiteCell]:
+def cells_of(request: SiteAsked) -> list[SiteCell]:
     """The plans of a site, network by network. Raises `UnknownName` and `BadInput`."""
-    for planner in asked.planners:
+    for planner in request.planners:
         variant(planner)
-    labels = [plain_budget(label) for label in asked.budgets]
+    labels = [plain_budget(label) for label in request.budgets]
     networks, ids = Ids(OF_NETWORK, {"tour"}), Ids(OF_CELL)
-    counted = asked_weights(asked.options) == COUNTED
+    counted = asked_weights(request.options) == COUNTED
     cells = []
-    for graph in asked.graphs:
+    for graph in request.graphs:
         network = networks.unique(graph.name)
         sizes = resolve_budgets(graph, labels, parameters=counted)
-        for planner in asked.planners:
-            for label, size in zip(asked.budgets, sizes, strict=True):
+        for planner in request.planners:
+            for label, size in zip(request.budgets, sizes, strict=True):
                 name = ids.unique(f"{network}-{planner}-{label}")
                 cells.append(
                     SiteCell(
                         name, network, graph, planner, str(label),
-                        size, asked.machine, asked.time_limit, asked.options,
+                        size, request.machine, request.time_limit, request.options,
                     )
                 )  # fmt: skip
     return cells

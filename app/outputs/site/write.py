@@ -39,7 +39,7 @@ class Written:
 
 def write_site(
     folder: str | Path,
-    asked: SiteAsked,
+    request: SiteAsked,
     say: Say = lambda _text: None,
     stopped: Callable[[], bool] = lambda: False,
     executor: Executor | None = None,
@@ -51,34 +51,34 @@ def write_site(
     Raises `BadInput` where the folder has anything else in it.
     """
     say("networks")
-    cells = cells_of(asked)
+    cells = cells_of(request)
     with SiteFolder(Path(folder)) as target:
         ahead = BackgroundPlans(executor)
         try:
-            return _write(target, asked, cells, ahead, say, stopped)
+            return _write(target, request, cells, ahead, say, stopped)
         finally:
             ahead.close()
 
 
 def _write(
     target: SiteFolder,
-    asked: SiteAsked,
+    request: SiteAsked,
     cells: Sequence[SiteCell],
     ahead: BackgroundPlans,
     say: Say,
     stopped: Callable[[], bool],
 ) -> Written:
-    extra = tour_cells(asked.time_limit) if asked.tour else []
-    tasks = assignments() if asked.tasks else ()
+    extra = tour_cells(request.time_limit) if request.tour else []
+    tasks = assignments() if request.tasks else ()
     maker = Maker(target, tasks, ahead)
     ahead.ask(cell for cell in (*cells, *extra) if not maker.has(cell))
     site = _Site(target, maker, say, stopped, len(cells) + len(extra))
     for name, text in shared_files().items():
         target.write(name, text)
-    plans = site.networks(cells, lambda some: _pages(target, asked, some, []))
+    plans = site.networks(cells, lambda some: _pages(target, request, some, []))
     toured = site.networks(extra)
     stops = site.tour(toured) if toured and not site.halted else []
-    _pages(target, asked, [*plans, *toured], stops)
+    _pages(target, request, [*plans, *toured], stops)
     if not site.halted:
         target.close({item.cell.id for item in [*plans, *toured]} | site.noted)
     return _written(target, [*plans, *toured], site.halted)
@@ -159,17 +159,17 @@ class _Site:
 
 
 def _pages(
-    target: SiteFolder, asked: SiteAsked, made: Sequence[SitePlan], stops: list[dict[str, Any]]
+    target: SiteFolder, request: SiteAsked, made: Sequence[SitePlan], stops: list[dict[str, Any]]
 ) -> None:
     """What is about all plans: the list of them, the index, comparisons, assignments."""
-    target.write(SITE_DATA, data_script("spillwaySite", site_data(asked, made, stops)))
+    target.write(SITE_DATA, data_script("spillwaySite", site_data(request, made, stops)))
     overview = ("assets/site.js", "assets/overview.js")
-    target.write("index.html", site_page("index", asked.title, overview))
+    target.write("index.html", site_page("index", request.title, overview))
     compare = ("assets/site.js", "assets/compare.js")
     target.write("compare.html", site_page("compare", "Two plans compared", compare))
     tasks = ("assets/site.js", "assets/tasks.js")
     target.write("place.html", site_page("place", "Placed by hand", tasks))
-    if asked.tasks:
+    if request.tasks:
         data = data_script("spillwayTasks", [task_data(task) for task in assignments()])
         target.write("data/tasks.js", data)
         with_data = ("data/tasks.js", *tasks)
@@ -177,7 +177,7 @@ def _pages(
 
 
 def site_data(
-    asked: SiteAsked, made: Sequence[SitePlan], stops: list[dict[str, Any]]
+    request: SiteAsked, made: Sequence[SitePlan], stops: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """What every page knows of the site: networks, plans by name, the tour."""
     networks: dict[str, dict[str, Any]] = {}
@@ -191,12 +191,12 @@ def site_data(
         )
         network["cells"].append(cell.id)
     return {
-        "title": asked.title,
-        "machine": asked.machine.title,
+        "title": request.title,
+        "machine": request.machine.title,
         "networks": networks,
         "tour": stops,
         "tourNetwork": TOUR,
-        "tasks": asked.tasks,
+        "tasks": request.tasks,
         "cells": {item.cell.id: _told(item) for item in made},
     }
 

@@ -107,16 +107,16 @@ def page_html(seen: PageLook, progress: Progress | None = None) -> str:
     return text
 
 
-def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
+def _parts(seen: PageLook, plan: str, most_steps: int, report: Progress) -> Parts:
     shown, look = seen.shown, seen.look
     figures = Figures(DARK if seen.theme == "dark" else LIGHT)
     figures.show(shown, look, seen.points, seen.fronts, seen.why)
-    said("describing every step", 0.3)
+    report("describing every step", 0.3)
     data, left_out = contents(
         shown, look, figures, seen.why, most_steps,
-        lambda share: said("describing every step", 0.3 + 0.5 * share),
+        lambda share: report("describing every step", 0.3 + 0.5 * share),
     )  # fmt: skip
-    said("writing the page", 0.8)
+    report("writing the page", 0.8)
     script, places = embedded(figures.roots(shown, seen.points, seen.fronts))
     if not plan:
         left_out.append("The plan's own JSON, which is too large: save it from the explorer.")

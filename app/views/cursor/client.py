@@ -110,15 +110,15 @@ class CursorPages:
         work = self.session.work
         self.client.param.update(picking=bool(work.picking), refused=bool(work.attempt))
 
-    def _hear(self, said: dict[str, Any]) -> None:
+    def _hear(self, message: dict[str, Any]) -> None:
         """The browser's cursor or selection is another, or it needs to know more, or a tap or a
         key is for the server."""
         shown = self.session.work.shown
         if shown is None:
             return
-        if said.get("plan", self.plan) == self.plan:
-            self._take(shown, said)
-        match said:
+        if message.get("plan", self.plan) == self.plan:
+            self._take(shown, message)
+        match message:
             case {"said": number}:
                 self.client.heard = int(number)
             case {"pages": at}:
@@ -138,14 +138,14 @@ class CursorPages:
             case {"key": "n"}:
                 self.session.teaching.to_event(1)
 
-    def _take(self, shown: DisplayedPlan, said: dict[str, Any]) -> None:
+    def _take(self, shown: DisplayedPlan, message: dict[str, Any]) -> None:
         """Where the cursor is, and what is selected; a tap turns to what is told of that."""
         look, news = self.session.look, dict[str, Any]()
-        if "step" in said:
-            news["step"] = moved(int(said["step"]), 0, shown.steps)
-        if "selection" in said:
-            news["selection"] = str(said["selection"])
-        if said.get("tapped") and look.panel == "solver":
+        if "step" in message:
+            news["step"] = moved(int(message["step"]), 0, shown.steps)
+        if "selection" in message:
+            news["selection"] = str(message["selection"])
+        if message.get("tapped") and look.panel == "solver":
             news["panel"] = "details"
         look.param.update(**news)
 

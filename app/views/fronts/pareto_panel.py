@@ -353,14 +353,14 @@ def state_html(work: Any, weights: str) -> str:
 
 
 def weights_lines(
-    problems: Mapping[str, Mapping[str, Any]], asked: str, here: str
+    problems: Mapping[str, Mapping[str, Any]], weights: str, here: str
 ) -> Iterator[str]:
     """What weights do in the plans of a chart, and which lines are of another problem."""
     others = [escape(name) for name, problem in problems.items() if apart(problem)]
     if len(problems) < 2 and not others:
         return
     other = f"; {WORDS[here]} in the plan on screen: it is not on the chart"
-    yield f"Weights are {WORDS[asked]}{other if here not in ('', asked) else ''}."
+    yield f"Weights are {WORDS[weights]}{other if here not in ('', weights) else ''}."
     if others:
         yield f"Dashed, another problem: {', '.join(others)}; compare them with one another only."
 

@@ -32,8 +32,8 @@ class DropAnywhere(Component):
 def drop_anywhere(session: Session) -> DropAnywhere:
     """For a session's page."""
 
-    def hear(said: dict[str, Any]) -> None:
-        match said:
+    def hear(message: dict[str, Any]) -> None:
+        match message:
             case {"wrong": text}:
                 session.work.notice = str(text)[:300]
             case {"link": link}:

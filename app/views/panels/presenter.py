@@ -51,9 +51,9 @@ def presenter(session: Session) -> Presenter:
     view.on_msg(lambda event: hear(event.data))
     follow(look, "presenting", lambda: view.param.update(layout=look.presenting))
 
-    def hear(said: dict[str, Any]) -> None:
+    def hear(message: dict[str, Any]) -> None:
         """A step that the browser does not know yet is the session's to make."""
-        match said:
+        match message:
             case {"key": "ArrowLeft"}:
                 session.cursor.step_by(-1)
             case {"key": "ArrowRight"}:

@@ -161,10 +161,10 @@ def progress_text(progress: Mapping[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def measure(asked: Mapping[str, Any]) -> str:
+def measure(problem: Mapping[str, Any]) -> str:
     """The quantity that the solver's bytes measure."""
-    own_measure = kind_of_planner(asked.get("planner", "")).measure
-    objective = asked.get("options", {}).get(OBJECTIVE, "")
+    own_measure = kind_of_planner(problem.get("planner", "")).measure
+    objective = problem.get("options", {}).get(OBJECTIVE, "")
     return own_measure or MEASURES.get(objective, "spill traffic")
 
 
