@@ -113,22 +113,22 @@ class Alignments(NamedTuple):
     solve: Solve
 
 
-def _with_needed(asked: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
+def _with_needed(problem: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
     """For each alignment, whether those that have it do not even fit with no more than they need;
     each has half of the work that is left."""
-    for a, part in rounded_parts(asked.lifetimes):
-        within = _within(asked.lifetimes, asked.capacity_bytes, a)
-        answer = asked.solve(part, within, clock.share(0.5))
+    for a, part in rounded_parts(problem.lifetimes):
+        within = _within(problem.lifetimes, problem.capacity_bytes, a)
+        answer = problem.solve(part, within, clock.share(0.5))
         if answer.fits is False:
             return _final(replace(answer, asked=part, capacity_bytes=within))
     return Outcome()
 
 
-def _with_enough(asked: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
+def _with_enough(problem: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
     """Whether they fit even with sizes rounded up to a multiple of all alignments."""
-    a = lcm(*(item.alignment for item in asked.lifetimes))
-    enough = [_rounded(item, a) for item in asked.lifetimes]
-    answer = asked.solve(enough, asked.capacity_bytes // a * a, clock)
+    a = lcm(*(item.alignment for item in problem.lifetimes))
+    enough = [_rounded(item, a) for item in problem.lifetimes]
+    answer = problem.solve(enough, problem.capacity_bytes // a * a, clock)
     return _final(answer) if answer.fits else Outcome(finished=answer.fits is False)
 
 
@@ -136,11 +136,11 @@ def _final(answer: Settled) -> Outcome[Settled]:
     return Outcome(answer, bound=(0.0,))
 
 
-def _with_strides(asked: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
+def _with_strides(problem: Alignments, best: Settled | None, clock: Clock) -> Outcome[Settled]:
     """Addresses as so many times their alignment."""
     if not cp_sat.can_begin(clock):
         return Outcome(finished=True)
-    answer = _by_cp_sat(asked.lifetimes, asked.capacity_bytes, clock)
+    answer = _by_cp_sat(problem.lifetimes, problem.capacity_bytes, clock)
     return Outcome() if answer.fits is None else _final(answer)
 
 

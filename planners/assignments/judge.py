@@ -56,13 +56,13 @@ def _read(answer: Plan | Mapping[str, Any] | str | Path) -> Plan | Mapping[str, 
     return Plan.from_json(data) if data.get("format") == "spillway-plan" else data
 
 
-def _measured(asked: Exercise, answer: Plan | Mapping[str, Any]) -> dict[str, float]:
-    graph, machine = asked.graph(), load_machine(asked.machine)
+def _measured(exercise: Exercise, answer: Plan | Mapping[str, Any]) -> dict[str, float]:
+    graph, machine = exercise.graph(), load_machine(exercise.machine)
     if isinstance(answer, Plan):
-        _same_problem(asked, graph, machine, answer)
+        _same_problem(exercise, graph, machine, answer)
         report, latency_s = check(answer), simulate(answer).makespan_s
     else:
-        program = _program(asked, graph, machine, answer)
+        program = _program(exercise, graph, machine, answer)
         report = replay(graph, program, machine=machine)
         latency_s = 0.0
     return {
@@ -73,18 +73,19 @@ def _measured(asked: Exercise, answer: Plan | Mapping[str, Any]) -> dict[str, fl
     } | ({"latency_s": latency_s} if latency_s else {})
 
 
-def _same_problem(asked: Exercise, graph: Graph, machine: Machine, plan: Plan) -> None:
+def _same_problem(exercise: Exercise, graph: Graph, machine: Machine, plan: Plan) -> None:
     """Raises `BadInput` where a plan is of another network, machine, memory or weights."""
     if replace(plan.graph, source={}).digest != replace(graph, source={}).digest:
         raise BadInput(f"the plan is of another network than this task's {graph.name}")
     if _speeds(plan.machine) != _speeds(machine) or plan.times is not None:
-        raise BadInput(f"the plan is of another machine than {asked.machine}")
-    if asked.budget_bytes is not None and plan.budget_bytes > asked.budget_bytes:
+        raise BadInput(f"the plan is of another machine than {exercise.machine}")
+    if exercise.budget_bytes is not None and plan.budget_bytes > exercise.budget_bytes:
         raise BadInput(
-            f"the plan's budget is {plan.budget_bytes:,} bytes, the task's {asked.budget_bytes:,}"
+            f"the plan's budget is {plan.budget_bytes:,} bytes, the task's"
+            f" {exercise.budget_bytes:,}"
         )
-    if plan.program.counts_parameters != (asked.weights == COUNTED):
-        raise BadInput(f"weights are {asked.weights} in this task: plan with that")
+    if plan.program.counts_parameters != (exercise.weights == COUNTED):
+        raise BadInput(f"weights are {exercise.weights} in this task: plan with that")
 
 
 def _speeds(machine: Machine) -> dict[str, float]:
@@ -93,23 +94,25 @@ def _speeds(machine: Machine) -> dict[str, float]:
     return {name: value for name, value in machine.numbers().items() if name != size}
 
 
-def _program(asked: Exercise, graph: Graph, machine: Machine, answer: Mapping[str, Any]) -> Program:
+def _program(
+    exercise: Exercise, graph: Graph, machine: Machine, answer: Mapping[str, Any]
+) -> Program:
     given = [key for key in BY_HAND if key in answer]
-    if given != [asked.answer]:
-        wanted = "a plan" if asked.answer == "plan" else f"{asked.answer!r} or a plan"
+    if given != [exercise.answer]:
+        wanted = "a plan" if exercise.answer == "plan" else f"{exercise.answer!r} or a plan"
         raise BadInput(f"this task is answered with {wanted}, not with {', '.join(given) or '{}'}")
-    written = answer[asked.answer]
+    written = answer[exercise.answer]
     is_object = isinstance(written, Mapping)
     if (not is_object and not isinstance(written, list)) or is_object != (given == ["addresses"]):
-        wanted = "an object" if asked.answer == "addresses" else "a list"
-        raise BadInput(f"{asked.answer!r} is {wanted}")
+        wanted = "an object" if exercise.answer == "addresses" else "a list"
+        raise BadInput(f"{exercise.answer!r} is {wanted}")
     lines: Any = written
-    if asked.answer == "order":
+    if exercise.answer == "order":
         lines = moves_of_order(graph, written)
-    elif asked.answer == "addresses":
+    elif exercise.answer == "addresses":
         lines = moves_of_order(graph, [op.name for op in graph.operators], written)
     all_bytes = sum(map(graph.size_bytes, graph.tensors))
-    size = all_bytes if asked.budget_bytes is None else asked.budget_bytes
+    size = all_bytes if exercise.budget_bytes is None else exercise.budget_bytes
     return program_of_moves(graph, machine, lines, size)
 
 

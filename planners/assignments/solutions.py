@@ -38,9 +38,9 @@ def solution(
     return {"addresses": at}
 
 
-def planned(asked: Exercise, progress: ProgressCallback | None = None) -> Plan:
+def planned(exercise: Exercise, progress: ProgressCallback | None = None) -> Plan:
     """The plan of the teacher's planner and options for a task."""
-    graph, machine = asked.graph(), load_machine(asked.machine)
-    budget = asked.budget_bytes or sum(map(graph.size_bytes, graph.tensors))
-    options = {"weights": asked.weights, "time_limit": TIME_LIMIT, **asked.options}
-    return planner(asked.planner).plan(graph, machine, budget, options, progress)
+    graph, machine = exercise.graph(), load_machine(exercise.machine)
+    budget = exercise.budget_bytes or sum(map(graph.size_bytes, graph.tensors))
+    options = {"weights": exercise.weights, "time_limit": TIME_LIMIT, **exercise.options}
+    return planner(exercise.planner).plan(graph, machine, budget, options, progress)

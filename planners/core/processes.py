@@ -24,15 +24,15 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
-def processes(asked: int = 0) -> int:
-    """How many processes may work at once: `asked`, or one a core where that is 0; at least one.
+def processes(wanted: int = 0) -> int:
+    """How many processes may work at once: `wanted`, or one a core where that is 0; at least one.
 
     Never more than the environment allows, and one inside of `alone`.
     """
     if _alone.get():
         return 1
     most = os.environ.get(NAME, "").strip()
-    count = asked or cores()
+    count = wanted or cores()
     return max(1, min(count, int(most)) if most.isdigit() else count)
 
 

@@ -55,23 +55,23 @@ def asked_weights(options: Mapping[str, Any]) -> str:
     return given
 
 
-def cannot(planner: str, asked: str, honoured: Iterable[str]) -> str:
+def cannot(planner: str, handling: str, honoured: Iterable[str]) -> str:
     """Why plans of a planner are not of the problem asked; empty where they are."""
     has = list(honoured)
-    if asked in has:
+    if handling in has:
         return ""
-    instead = WORDS[instead_of(asked, has)]
+    instead = WORDS[instead_of(handling, has)]
     return (
-        f"{planner} cannot plan with weights {WORDS[asked]}: its plans have them {instead}, and "
+        f"{planner} cannot plan with weights {WORDS[handling]}: its plans have them {instead}, and "
         "are not comparable"
     )
 
 
-def instead_of(asked: str, honoured: Iterable[str]) -> str:
+def instead_of(handling: str, honoured: Iterable[str]) -> str:
     """What weights do in plans of a planner that honours these: what is asked, or the most like it.
 
     Counted and read in place are both charged for; where one cannot be had it is the other.
     """
     has = list(honoured)
-    others = [asked, *(w for w in (COUNTED, IN_PLACE) if w != asked), LEFT_OUT]
+    others = [handling, *(w for w in (COUNTED, IN_PLACE) if w != handling), LEFT_OUT]
     return next(weights for weights in others if weights in has)

@@ -209,7 +209,7 @@ class LocalSearch:
 
 
 def _with_next(
-    said: JoinedStretch, costs: Sequence[tuple[float, Exchange]], names: Sequence[str]
+    stretch: JoinedStretch, costs: Sequence[tuple[float, Exchange]], names: Sequence[str]
 ) -> JoinedStretch:
     """What is said of a segment, with what other ways of its blocks cost."""
     cost, exchange = min(costs, key=lambda pair: pair[0])
@@ -217,8 +217,8 @@ def _with_next(
     method = _NEXT["pool" if isinstance(exchange.way, ChainWay) else exchange.way]
     tried = f"{len(costs)} other ways" if len(costs) > 1 else "one other way"
     more = f"{cost:.2%} more" if cost > 0 else "as much"
-    why = f"{said.why}; of {tried} of a block the next best ({where}: {method}) costs {more}"
-    return replace(said, why=why)
+    why = f"{stretch.why}; of {tried} of a block the next best ({where}: {method}) costs {more}"
+    return replace(stretch, why=why)
 
 
 def _waits(judged: Judged, graph: Graph) -> list[float]:

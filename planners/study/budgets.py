@@ -104,10 +104,10 @@ def resolve_budget(graph: Graph, budget: int | str, *, parameters: bool = False)
 
 
 def resolve_budgets(
-    graph: Graph, asked: Sequence[int | str], *, parameters: bool = False
+    graph: Graph, labels: Sequence[int | str], *, parameters: bool = False
 ) -> list[int]:
     """Bytes of several budgets of a graph, as `resolve_budget` reads them: searched for once."""
-    plain = [plain_budget(budget) for budget in asked]
+    plain = [plain_budget(budget) for budget in labels]
     assert_operators(graph)
     named: Budgets | None = None
     sizes = []

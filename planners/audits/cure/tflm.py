@@ -120,9 +120,9 @@ def _refuse_too_many(file: TfliteFile, tensors: Sequence[ForeignTensor], overlap
         )
 
 
-def _without(offsets: Mapping[str, int], asked: Sequence[ForeignTensor]) -> dict[str, int]:
+def _without(offsets: Mapping[str, int], tensors: Sequence[ForeignTensor]) -> dict[str, int]:
     """Offsets of tensors alone: a file cannot say where scratch lies."""
-    left = {t.id for t in asked}
+    left = {t.id for t in tensors}
     return {name: offset for name, offset in offsets.items() if name not in left}
 
 

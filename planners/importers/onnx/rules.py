@@ -192,10 +192,10 @@ def require_believable(node: Any, ranks: Sequence[int], path: Path) -> None:
             _require_equation(node, attribute.s, path)
 
 
-def _require_outputs(node: Any, said: int, path: Path) -> None:
-    if said != len(node.output):
+def _require_outputs(node: Any, count: int, path: Path) -> None:
+    if count != len(node.output):
         raise BadInput(
-            f"{path}: {label(node)} says that it has {said} outputs and has {len(node.output)}"
+            f"{path}: {label(node)} says that it has {count} outputs and has {len(node.output)}"
         )
 
 

@@ -294,7 +294,7 @@ def _array(tensor: Any, value: Value, file: OnnxFile) -> Array:
         raise BadInput(f"{file.path}: {tensor.name!r:.80} does not hold what it says") from error
 
 
-def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) -> None:
+def _node(node: Any, values: Values, file: OnnxFile, types: Mapping[str, Any]) -> None:
     """The values that one node gives."""
     if node.op_type in _CONTROL or subgraphs(node):
         raise BadInput(
@@ -308,10 +308,10 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     standard = node.domain in STANDARD
     by_rule = not_inferred(node.op_type, operands) if standard else None
     window = _slid(node, operands, file) if standard and operands else None
-    ruled = learned_values(node, operands) | _fused_values(node, values, file, said)
+    ruled = learned_values(node, operands) | _fused_values(node, values, file, types)
     for name in filter(None, node.output):
         value = _complete((inferred or {}).get(name)) or ruled.get(name) or by_rule
-        value = value or _complete(said.get(name))
+        value = value or _complete(types.get(name))
         if window is not None:
             value = window, (value or operands[0])[1]
         if value is None:
@@ -341,13 +341,13 @@ def fused_node(node: Any, values: Values, file: Path) -> Fused | None:
 
 
 def _fused_values(
-    node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]
+    node: Any, values: Values, file: OnnxFile, stated: Mapping[str, Any]
 ) -> dict[str, tuple[Shape, int]]:
     """Shape and type of all that such a node gives: those in the file before those of the rule,
     for some depend on data."""
     operator = fused_node(node, values, file.path)
     pairs = zip(node.output, operator.values, strict=False) if operator else ()
-    types = {name: _complete(said.get(name)) or value for name, value in pairs if name}
+    types = {name: _complete(stated.get(name)) or value for name, value in pairs if name}
     return {name: value for name, value in types.items() if value is not None}
 
 

@@ -292,12 +292,12 @@ class _GraphReader:
 class _ProgramFile(_GraphReader):
     """Builds what `read_program` takes: calls, and a signature."""
 
-    def __init__(self, data: Mapping[str, Any], label: str, asked: Any) -> None:
+    def __init__(self, data: Mapping[str, Any], label: str, shapes: Any) -> None:
         module = data["graph_module"]
         super().__init__(module["graph"], label)
         self.signature = module["signature"]
         self.stored: dict[str, torch.Tensor] = {}
-        self.symbols = self._symbols(data.get("range_constraints") or {}, asked)
+        self.symbols = self._symbols(data.get("range_constraints") or {}, shapes)
 
     def read(self) -> Any:
         """The program, with the shapes of what a user gives it."""

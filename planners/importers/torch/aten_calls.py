@@ -129,14 +129,14 @@ class CallWriter:
         self.values = values
         self.found = Calls(names=set(values.of))
 
-    def add(self, node: SaidNode, said: Sequence[Aten], block: str) -> None:
+    def add(self, node: SaidNode, steps: Sequence[Aten], block: str) -> None:
         """The steps of a node; where there is none it is its first operand."""
-        if not said:
+        if not steps:
             self.found.now[node.outputs[0]] = self.found.resolve(node.input(0))
             return
         before = ""
-        for step, what in enumerate(said):
-            last = step == len(said) - 1
+        for step, what in enumerate(steps):
+            last = step == len(steps) - 1
             output = node.outputs[0]
             name = output if last else self.found.fresh(f"{output}.{what.kind}")
             operands = {k: before if v == BEFORE else v for k, v in what.operands.items()}
