@@ -154,6 +154,11 @@ class Layers:
             self.plot.renderers = drawn
             self._aim()
 
+    def is_of(self, document: Document | None) -> bool:
+        """Whether its figure is in a document; of a page that has been taken apart nothing is."""
+        plot: figure | None = vars(self).get("plot")
+        return plot is not None and bool(vars(plot)) and plot.document is document
+
     @property
     def waits(self) -> bool:
         """Whether a layer has rows and is not drawn."""
@@ -175,7 +180,7 @@ def settle(document: Document | None) -> None:
 
     While changes are collected, a source already in the document announces its rows to nobody.
     """
-    waiting = [each for each in _figures if each.plot.document is document and each.waits]
+    waiting = [each for each in _figures if each.is_of(document) and each.waits]
     if waiting:
         with looked_for_once(document):
             for layers in waiting:

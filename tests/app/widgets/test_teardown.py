@@ -16,6 +16,7 @@ from app.explorer import Explorer
 from app.session.session import Session
 from app.views.panels.controls import Controls
 from app.widgets import teardown
+from app.widgets.glyphs import Layers, settle
 from app.widgets.palette import LIGHT
 from app.widgets.teardown import parts_of, take_apart, take_models_apart
 from planners.core.gc_pause import no_collection
@@ -86,3 +87,11 @@ def test_a_page_whose_models_are_empty_already_is_taken_apart() -> None:
     whole = [*page(), row]
     vars(row).clear()
     assert take_apart(whole) > 500
+
+
+@pytest.mark.parametrize("of", ["plot", "layers"])
+def test_what_is_left_of_a_page_stops_no_other(of: str) -> None:
+    """A figure that somebody still held, taken apart, ended what all others did next."""
+    layers, document = Layers.on_figure(figure()), Document()
+    vars(layers.plot if of == "plot" else layers).clear()
+    settle(document)
