@@ -115,9 +115,9 @@ def best_of_others(
     but: Collection[str],
 ) -> Plan:
     """The best plan of all planners `but` some, in the time that a clock has left; as `plan`."""
-    limit_s = max(clock.left_s, LEAST_S)
-    chosen = AutoOptions(objective=objective, weights=weights, time_limit=limit_s)
-    return _asked(graph, machine, budget_bytes, chosen, clock.silent(), but)
+    part = clock.at_least(LEAST_S).silent()
+    chosen = AutoOptions(objective=objective, weights=weights, time_limit=part.option_s)
+    return _asked(graph, machine, budget_bytes, chosen, part, but)
 
 
 def _asked(

@@ -170,29 +170,27 @@ class Race:
                 assert self.best is not None
                 number, limit_s = self.best.task.number, left_s
                 runner = self.runners[number]
-            if self._leads_alone(number):
-                others_s = OTHERS_SHARE * left_s
-                limit_s = max(limit_s, left_s - others_s if others_s > self._worth_s else left_s)
-            elif self._leads_last(number) and left_s < SHORT * self._worth_s:
-                limit_s = left_s
-            limit_s = min(limit_s, left_s) - runner.beyond_s
+            limit_s = self._with_more(number, limit_s, left_s) - runner.beyond_s
             if limit_s < LEAST_S and self.best is not None:
                 continue
             self.running[number] = Task(number, runner.form, max(LEAST_S, limit_s))
             return self.running[number]
         return None
 
-    def _leads_alone(self, number: int) -> bool:
-        """Whether a form leads and all others that did have ended."""
-        runners = self.runners
-        others = [r for k, r in enumerate(runners) if k != number and r.form.leads]
-        return runners[number].form.leads and all(r.ended for r in others)
+    def _with_more(self, number: int, limit_s: float, left_s: float) -> float:
+        """The limit of a form, which is all that is left, or most of it, where it leads and the
+        others that do have ended, or have been asked and time is short."""
+        others = [r for k, r in enumerate(self.runners) if k != number and r.form.leads]
+        if self.runners[number].form.leads:
+            if all(runner.ended for runner in others):
+                rest_s = OTHERS_SHARE * left_s
+                limit_s = max(limit_s, left_s - rest_s * (rest_s > self._worth_s))
+            elif all(r.outcomes for r in others) and self.lanes == 1 and self._is_short(left_s):
+                limit_s = left_s
+        return min(limit_s, left_s)
 
-    def _leads_last(self, number: int) -> bool:
-        """Whether a form leads, and all others that do have been asked or have ended."""
-        runners = self.runners
-        others = [r for k, r in enumerate(runners) if k != number and r.form.leads]
-        return runners[number].form.leads and all(r.outcomes for r in others) and self.lanes == 1
+    def _is_short(self, left_s: float) -> bool:
+        return left_s < SHORT * self._worth_s
 
     def _better_goes_on(self, other: Runner, left_s: float) -> bool:
         """Whether the form of the best so far has what is left before another that leads."""
@@ -203,7 +201,7 @@ class Race:
         was_run = bool(other.outcomes) or not runner.form.goes_on or bool(runner.ended)
         if was_run or runner.limit_s >= left_s - runner.beyond_s:
             return False
-        share = MUCH_OPEN if left_s < SHORT * self._worth_s else OPEN
+        share = MUCH_OPEN if self._is_short(left_s) else OPEN
         return best.value * (1 - share) <= self.aim.floor
 
     def _quick(self, number: int) -> bool:

@@ -248,7 +248,7 @@ class _Rounds(Generic[Problem, Solution]):
     def end(self) -> None:
         """Ask none any more."""
         for turns in self.open:
-            turns.record.ended = FINISHED if self.clock.left_s > 0 else TIME_OVER
+            turns.record.ended = TIME_OVER if self.clock.is_over else FINISHED
 
     def result(self) -> PortfolioResult[Solution]:
         records = tuple(turns.record for turns in self.turns)

@@ -64,7 +64,7 @@ class WithinClock:
     def __call__(self, moment: Progress) -> bool:
         if self.tells:
             self.clock.report(moment.stage)
-        return self.clock.left_s > 0
+        return not self.clock.is_over
 
 
 class Clock:
@@ -102,6 +102,10 @@ class Clock:
         if self.looks_left < inf:
             return self.work(ceil(share * self.looks_left), bounds=bounds)
         return self._part(share * self.left_s, bounds=bounds)
+
+    def at_least(self, seconds: float) -> Clock:
+        """This clock, or one of so many seconds where it has less and was not stopped."""
+        return self if self.left_s > seconds or self.stopped else Clock(seconds)
 
     def of_time(self, share: float) -> Clock:
         """A clock for that share of the time left, whatever work there is: else as `silent`."""
@@ -181,6 +185,16 @@ class Clock:
         return left if self._whole is None else min(left, self._whole.left_s)
 
     @property
+    def is_over(self) -> bool:
+        """Whether nothing is left of it: as `expired`, where there is no work to end."""
+        return self.left_s <= 0
+
+    @property
+    def left_with_grace_s(self) -> float:
+        """Seconds left for the program of what was found: it may exceed the limit a little."""
+        return self.left_s + GRACE_S
+
+    @property
     def whole_limit_s(self) -> float:
         """The limit of the whole work, in seconds."""
         return self._limit_s if self._whole is None else self._whole.whole_limit_s
@@ -205,10 +219,10 @@ class Clock:
 
     def expired(self) -> bool:
         """Whether time or work is over or a stop was requested: asked where there is work left."""
-        if self.left_s > 0.0:
+        if not self.is_over:
             self.spend(1)
             return False
-        if self._limit_s > 0 or (self._whole is not None and self._whole.left_s <= 0):
+        if self._limit_s > 0 or (self._whole is not None and self._whole.is_over):
             self.end()  # Of a part that was given no time, no seconds decided.
         return True
 

@@ -27,7 +27,7 @@ from planners.core.plan import Plan, Status
 from planners.core.problem import Problem
 from planners.core.program import Program
 from planners.core.program_size import PIECE_S, for_search, longest_s, unwritten
-from planners.core.progress import GRACE_S, MOST_SHARE, Clock, ProgressCallback, TimeOver
+from planners.core.progress import MOST_SHARE, Clock, ProgressCallback, TimeOver
 from planners.core.weights import COUNTED
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.cached_models import group_model
@@ -259,17 +259,17 @@ def _joint_program(
     clock = request.clock
     least: JointFusion | None = joint
     while least is not None:
-        within_s = MOST_SHARE * (clock.left_s + GRACE_S)
+        within_s = MOST_SHARE * clock.left_with_grace_s
         if joint.partition.objective_bytes >= NEVER:
             within_s = inf
         try:
             program = emit(request.graph, request.sized, least.laid, request.budget_bytes, within_s)
         except TimeOver:
             break
-        check_s, left_s = PIECE_S * pieces_of(items_of(program)), clock.left_s + GRACE_S
-        if check_s <= left_s or within_s == inf:
+        check_s, most_s = PIECE_S * pieces_of(items_of(program)), clock.left_with_grace_s
+        if check_s <= most_s or within_s == inf:
             return least, program
-        share = SHORTER * left_s / check_s
+        share = SHORTER * most_s / check_s
         double_buffer = request.options.double_buffer
         least = least.shorter(model, share, clock, double_buffer=double_buffer)
     clock.end()

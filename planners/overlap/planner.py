@@ -165,7 +165,7 @@ def _coarser(request: Problem[OverlapOptions], offer: LayoutOffer) -> LayoutOffe
     """
     graph, budget_bytes, clock = request.graph, request.budget_bytes, request.clock
     clock.end()
-    search_clock = clock if clock.left_s > GRACE_S or clock.stopped else Clock(GRACE_S)
+    search_clock = clock.at_least(GRACE_S)
     within = [budget_bytes]
     if request.options.objective == "ram":
         within = [min(budget_bytes, int(more * offer.ram_bytes)) for more in LITTLE_MORE]

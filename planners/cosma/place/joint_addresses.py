@@ -196,7 +196,7 @@ def _watcher(
 
         def bound(self, value: float) -> None:
             clock.report("addresses and replacement", self.best, max(0, ceil(value - 1e-6)) * unit)
-            if clock.left_s <= 0:
+            if clock.is_over:
                 stop()
 
     return Watcher()

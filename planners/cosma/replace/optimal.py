@@ -159,7 +159,7 @@ def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(POLL_S)
-    while thread.is_alive() and clock.left_s > 0:
+    while thread.is_alive() and not clock.is_over:
         clock.report("capacity relaxation")
         thread.join(POLL_S)
     thread.join(GRACE_S)
