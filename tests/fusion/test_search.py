@@ -151,9 +151,9 @@ def test_traffic_never_rises_with_the_budget(seed: int) -> None:
 
 
 def test_a_sweep_asks_the_model_once_for_each_group() -> None:
-    graph = random_graph(3, 14)
+    graph = random_graph(3, 13)
     model = LineModel(graph)
-    low = need(model, 14)
+    low = need(model, 13)
     budgets = [low + k * low // 10 for k in range(21)]
     model.asked.clear()
     sweep_partitions(model, graph, budgets, Clock(60), traits=GROWS)

@@ -113,7 +113,7 @@ def test_a_joint_plan_that_takes_too_long_to_write_gives_way_to_groups_alone(
     alone = sp.plan(graph, "fusion", budget, **asked)
     joint = sp.plan(graph, "fusion", budget, joint=True, **asked)
     assert joint.claims.offchip_bytes < alone.claims.offchip_bytes
-    monkeypatch.setattr("planners.fusion.planner.CHECKED_SHARE", 0.0)
+    monkeypatch.setattr("planners.fusion.planner.MOST_SHARE", 0.0)
     slow = sp.plan(graph, "fusion", budget, joint=True, **asked)
     assert slow.claims.offchip_bytes == alone.claims.offchip_bytes
     assert slow.claims.bound_bytes <= joint.claims.offchip_bytes
