@@ -19,8 +19,9 @@ from planners.core.gc_pause import give_back
 
 CALM_S = 5.0
 """From the end of a session: its page has been taken apart by then."""
-MANY, LONG_S = 100, 900.0
-"""So many sessions have ended, or so long ago was the last time that garbage was looked for."""
+FEW, TIMES, LONG_S = 25, 2, 900.0
+"""So many sessions have ended, and so many times those that are there, which each add to the time
+that it takes; or so long ago was the last time that garbage was looked for."""
 
 
 class Cleaning:
@@ -35,9 +36,10 @@ class Cleaning:
         """Somebody has left, and so many are there still."""
         self.ended += 1
         self.others = others
-        long_ago = time.monotonic() - self.last_s >= LONG_S
+        is_many = self.ended >= max(FEW, TIMES * others)
+        is_due = not others or is_many or time.monotonic() - self.last_s >= LONG_S
         loop = asyncio.get_running_loop()
-        if self._due is None and (not others or self.ended >= MANY or long_ago):
+        if self._due is None and is_due:
             self._due = loop.call_later(CALM_S, self.collect)
         elif self._due is None:
             loop.call_later(CALM_S, give_back)

@@ -24,7 +24,8 @@ async def looked(cleaner: Cleaning, others: list[int]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("others", "wanted"), [([1, 0], True), ([9, 8, 7], False), ([9] * 100, True)]
+    ("others", "wanted"),
+    [([1, 0], True), ([9, 8, 7], False), ([9] * 25, True), ([50] * 60, False), ([50] * 100, True)],
 )
 def test_it_looks_when_nobody_is_there_or_many_have_left(
     others: list[int], wanted: bool, monkeypatch: pytest.MonkeyPatch
