@@ -2,7 +2,7 @@
 # qonnx 1.0.0, onnx 1.23.2
 # inference_cost counts the weights that a model needs by its nodes: those of one convolution that is called
 # three times are 1728 elements of the 576 that are there; and of a bias and of a large addend it counts
-# none, at any type, while "unsupported" stays empty, so that nothing seems to have been left out. Of a
+# none, while "unsupported" stays empty, so that nothing seems to have been left out. Of a
 # table of 8000 elements of which rows are taken it counts none either, and says so.
 set -euo pipefail
 folder=$(mktemp -d)

@@ -2,7 +2,7 @@
 # scalesim 3.0.0, numpy 2.2.6
 # A layer of 1024 outputs on an array of 8 by 8 writes 9216 elements to DRAM where weights stay (ws) or
 # inputs do (is), and 1024 where outputs do: each of the nine partial sums of every output goes out,
-# though the output memory (64 kB) holds the whole output 64 times over, and none is read back. The
+# though the output memory (64 kB) holds the whole output 64 times over, and no reads of them are reported. The
 # height of the array decides it, no memory does: at 72 rows it is 1024 again. DRAM traffic so
 # counted compares the heights of arrays where it seems to compare dataflows.
 set -euo pipefail
