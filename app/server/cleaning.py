@@ -19,9 +19,9 @@ from planners.core.gc_pause import give_back
 
 CALM_S = 5.0
 """From the end of a session: its page has been taken apart by then."""
-FEW, TIMES, LONG_S = 25, 2, 900.0
-"""So many sessions have ended, and so many times those that are there, which each add to the time
-that it takes; or so long ago was the last time that garbage was looked for."""
+LEAST_ENDED, ENDED_FOR_EACH, LONG_S = 25, 2, 900.0
+"""Garbage is looked for once so many sessions have ended, and so many for each that is there, which
+adds to the time that it takes; or where the last time was so long ago."""
 
 
 class Cleaning:
@@ -36,7 +36,7 @@ class Cleaning:
         """Somebody has left, and so many are there still."""
         self.ended += 1
         self.others = others
-        is_many = self.ended >= max(FEW, TIMES * others)
+        is_many = self.ended >= max(LEAST_ENDED, ENDED_FOR_EACH * others)
         is_due = not others or is_many or time.monotonic() - self.last_s >= LONG_S
         loop = asyncio.get_running_loop()
         if self._due is None and is_due:

@@ -183,8 +183,8 @@ class Race:
         others = [r for k, r in enumerate(self.runners) if k != number and r.form.leads]
         if self.runners[number].form.leads:
             if all(runner.ended for runner in others):
-                rest_s = OTHERS_SHARE * left_s
-                limit_s = max(limit_s, left_s - rest_s * (rest_s > self._worth_s))
+                others_s = OTHERS_SHARE * left_s
+                limit_s = max(limit_s, left_s - others_s if others_s > self._worth_s else left_s)
             elif all(r.outcomes for r in others) and self.lanes == 1 and self._is_short(left_s):
                 limit_s = left_s
         return min(limit_s, left_s)
