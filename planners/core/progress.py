@@ -151,7 +151,7 @@ class Clock:
 
     @property
     def option_s(self) -> float:
-        """The option `time_limit` of a planner that is called `within` this clock, which ends it."""
+        """The option `time_limit` of a planner called `within` this clock, which ends it."""
         return min(max(POLL_S, self.left_s), LONGEST_S)
 
     @property
