@@ -8,6 +8,8 @@ a second run uses as it is. `SPILLWAY_TORCH_INDEX` is where Linux looks for a CP
 before the usual place, whose build brings several gigabytes of CUDA; set it empty for the latter.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import http.client
 import importlib.util
@@ -134,12 +136,35 @@ def is_installed(stamp, wanted):
         return False
 
 
+@contextlib.contextmanager
+def alone():
+    """Wait until no other run of this file installs: two would take each other's files away."""
+    folder = os.open(ROOT, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # Some file systems of networks have no locks.
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say("waiting: another run of this file is installing")
+                fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def prepare(for_tests):
     """Bring `.venv` up to date: nothing where its stamp says that it is."""
     stamps = {name: os.path.join(VENV, "spillway-" + name) for name in ("core", "test")}
-    wanted = fingerprint()
-    if is_installed(stamps["test" if for_tests else "core"], wanted):
+    stamp, wanted = stamps["test" if for_tests else "core"], fingerprint()
+    if is_installed(stamp, wanted):
         return
+    with alone():
+        if not is_installed(stamp, wanted):
+            bring_up_to_date(stamps, wanted, for_tests)
+
+
+def bring_up_to_date(stamps, wanted, for_tests):
+    """Install, once more from the start where that fails, and stamp what is there then."""
     # Who has the tests' packages keeps them current.
     for_tests = for_tests or os.path.exists(stamps["test"])
     project = ".[test]" if for_tests else "."

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from threading import Event, Thread
 from types import ModuleType
 
 import pytest
@@ -77,6 +78,33 @@ def test_a_second_run_installs_nothing(run: ModuleType, installs: list[str]) -> 
     run.prepare(for_tests=False)
     run.prepare(for_tests=False)
     assert installs == ["."]
+
+
+def test_two_runs_at_once_install_one_after_the_other(
+    run: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """README's two commands in two terminals: one took the files away that the other had just
+    written."""
+    installing, begun, asked = Event(), Event(), list[str]()
+
+    def install(project: str) -> tuple[bool, bool]:
+        asked.append(project)
+        begun.set()
+        installing.wait(5)
+        return True, False
+
+    monkeypatch.setattr(run, "install", install)
+    runs = [Thread(target=run.prepare, args=(False,)) for _ in range(2)]
+    runs[0].start()
+    begun.wait(5)
+    runs[1].start()
+    while "another run" not in capsys.readouterr().out:
+        assert runs[1].is_alive()
+        time.sleep(0.01)
+    installing.set()
+    for each in runs:
+        each.join(5)
+    assert asked == ["."]
 
 
 def test_the_tests_packages_serve_the_explorer_too(run: ModuleType, installs: list[str]) -> None:
