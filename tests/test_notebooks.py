@@ -22,7 +22,11 @@ IN_A_KERNEL = ("03_outputs_over_inputs", "08_a_planner_of_your_own")
 PLANS_FOR_MINUTES = ("09_a_design_review", "11_all_in_one_plan")
 WRITES_A_PAGE = ("06_what_if", 16)
 """A cell that writes the page of a whole network: `tests/app/outputs` writes small ones."""
-IMPORTED = "import holoviews, planners.importers.torch.reader, torch._dynamo"
+IMPORTED = """
+import holoviews, planners.importers.torch.reader, torch._dynamo
+holoviews.render(holoviews.Curve([]), backend="bokeh")
+"""
+"""What the lessons import, and what a first picture loads."""
 HANGS_S = 600
 """Far above what any cell takes: only one that hangs waits it out."""
 

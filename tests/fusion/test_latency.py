@@ -242,7 +242,7 @@ def test_a_stop_leaves_the_best_so_far() -> None:
 @pytest.mark.parametrize(
     ("name", "budgets", "limit_s"),
     [
-        ("fires", (3000, 6000, 20_000), 0.3),
+        ("fires", (3000, 6000, 20_000), 0.2),
         pytest.param("squeezenet1_1", (200_000, 400_000, 1_600_000), 2.0, marks=pytest.mark.long),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_sweep_asks_the_model_once_for_each_group() -> None:
     graph = random_graph(3, 13)
     model = LineModel(graph)
     low = need(model, 13)
-    budgets = [low + k * low // 10 for k in range(21)]
+    budgets = [low + k * low // 5 for k in range(11)]
     model.asked.clear()
     sweep_partitions(model, graph, budgets, Clock(60), traits=GROWS)
     # Operators alone are looked at for each budget: does it fit at all?

@@ -187,14 +187,15 @@ def test_the_copied_python_has_the_options_that_count() -> None:
 def test_break_nodes_are_chosen_by_hand_beginning_with_those_found(
     session: Session, until: Any
 ) -> None:
-    breaks, first = session.breaks, session.work.shown
+    breaks = session.breaks
     breaks.toggle("linear_9")
     assert session.work.notice == WRONG_ORDER
+    session.change(model="efficientnet_b0")
     session.choose(schedule="dnc")
     settle(session, until)
     used = breaks.nodes
     assert used
-    assert set(used) < set(first.graph.index)
+    assert set(used) < set(session.work.shown.graph.index)
     breaks.by_hand(True)
     assert session.problem.option("break_nodes") == used
     assert not session.busy

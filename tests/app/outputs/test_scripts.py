@@ -140,7 +140,7 @@ def test_the_script_prints_what_the_explorer_shows(name: str, tmp_path: Path) ->
         graph = beginning("squeezenet1_1", "cat_1")
         (tmp_path / "mine.json").write_text(text := json.dumps({**graph.to_json(), "name": "mine"}))
     shown = planned(problem, text)
-    fresh = name in ("default", "overlap", "streaming")
+    fresh = name in ("default", "streaming")
     assert printed(as_python(problem), tmp_path, fresh=fresh) == expected(shown)
     for key, value in options(problem).items():
         assert f"    {key}={value!r},\n" in as_python(problem)
