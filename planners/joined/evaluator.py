@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from planners.core.details import BestOfForms, Details, LatencyClaim
 from planners.core.details.joined import FUSED, POOL, SPILLED, JoinedStretch
 from planners.core.graph import Graph
-from planners.core.loops import items_of, size_of
 from planners.core.objective import Objective
 from planners.core.plan import Plan
 from planners.core.portfolio import Value
-from planners.core.program import Program
 from planners.core.registry import COSMA, JOINED
 from planners.core.units import format_bytes
 from planners.joined.build import JoinedBuilder, JoinedProgram
@@ -20,8 +18,7 @@ from planners.joined.options import JoinedOptions
 from planners.joined.segments import Segment
 from planners.simulator.account import account
 from planners.simulator.check import figures
-from planners.simulator.simulate import Trace, simulate
-from planners.simulator.timing import schedule
+from planners.simulator.simulate import Trace, makespan_s, simulate
 from planners.wishes.language import Wish, broken
 
 # ---- What is claimed of a plan by what is asked: a bound of the problem, whoever made the plan ---
@@ -56,8 +53,6 @@ def claimed(plan: Plan, trace: Trace | None, aim: Objective) -> Plan:
 
 SOLVER = "pool, groups, streams"
 LISTED = 4
-SHORT = 500
-"""Instructions that are timed one by one in less than a replay of them takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +109,8 @@ class Judge:
             return None
         if self.chosen.objective == "traffic":
             return account(self.aim.floors.graph, program.program).traffic_bytes
-        if self.chosen.objective == "latency" and _size(program.program) <= SHORT:
-            graph = self.aim.floors.graph
-            intervals = schedule(program.program, self.builder.machine, graph)
-            return max((each.stop_s for each in intervals), default=0.0)
+        if self.chosen.objective == "latency":
+            return makespan_s(self.aim.floors.graph, program.program, self.builder.machine)
         return None
 
     def evaluate(self, program: JoinedProgram) -> Judged:
@@ -180,11 +173,6 @@ def _told(graph: Graph, builder: JoinedBuilder, segment: Segment) -> JoinedStret
     if part and part.boxed:
         why += f"; {_few(part.boxed)} run alone, box by box: no group of theirs fits"
     return JoinedStretch(first, last, method, why)
-
-
-def _size(program: Program) -> int:
-    """How many instructions a program has."""
-    return size_of(tuple(items_of(program)))
 
 
 def _few(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from planners.core.gc_pause import no_collection
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
+from planners.core.program import Program
 from planners.core.times import GivenTimes
 from planners.core.units import format_bytes
 from planners.simulator.check import CheckReport, replay
@@ -18,6 +19,7 @@ from planners.simulator.engine_assignment import on_another
 from planners.simulator.given_times import seconds_of
 from planners.simulator.records.interval import Interval
 from planners.simulator.records.interval_columns import HeldIntervals, columns_of_intervals
+from planners.simulator.records.replayed import is_long
 from planners.simulator.records.traffic import joules
 from planners.simulator.residencies import Residencies
 from planners.simulator.timing import schedule
@@ -133,6 +135,19 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         intervals=HeldIntervals(intervals),
         times=times_text(given, machine, plan.graph),
     )
+
+
+@no_collection()
+def makespan_s(graph: Graph, program: Program, machine: Machine) -> float | None:
+    """When the last instruction of a program ends, which is not replayed: it is taken to be right.
+
+    None where only a replay tells.
+    """
+    if not is_long(program):
+        return max((each.stop_s for each in schedule(program, machine, graph)), default=0.0)
+    from planners.simulator.columns.timing import makespan_by_columns
+
+    return makespan_by_columns(graph, program, machine)
 
 
 def _same(machine: Machine, other: Machine) -> bool:

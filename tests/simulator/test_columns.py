@@ -47,6 +47,7 @@ from planners.simulator.records import replayed as replays
 from planners.simulator.records.interval_columns import columns_of_intervals
 from planners.simulator.records.replayed import Replayed
 from planners.simulator.records.residency_columns import columns_of_residencies
+from planners.simulator.simulate import makespan_s
 from planners.simulator.symbolic import Replay
 from planners.simulator.timing import schedule
 from planners.simulator.traffic import moved_bytes
@@ -114,6 +115,15 @@ def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
             same if narrow else None
         )  # Wide sums are left to the readable one.
     assert moved_by_columns(found.columns, machine) == moved_bytes(program, machine, graph)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_end_is_the_same_without_a_replay(name: str) -> None:
+    graph, program, machine = cases()[name]
+    machine = machine or sp.load_machine("npu_small")
+    last_s = max(each.stop_s for each in schedule(program, machine, graph))
+    told = None if name == "wide, fusion" else last_s  # Only a replay tells of wide sums.
+    assert makespan_s(graph, program, machine) == told
 
 
 def _own(found: columns.Columns) -> Numbers:

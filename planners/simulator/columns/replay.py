@@ -76,6 +76,17 @@ def counted(graph: Graph, program: Program) -> Counted | None:
         return None
 
 
+def named(graph: Graph, program: Program) -> Columns | None:
+    """The operands and residencies of a program that is taken to be right; None as above."""
+    table = table_of(program) if is_long(program) else None
+    if table is None:
+        return None
+    try:
+        return ColumnsReplay(graph, program, table, None).columns()
+    except Undecided:
+        return None
+
+
 class ColumnsReplay:
     """All conditions of a valid program; with `begun` those of a program's beginning."""
 
@@ -109,6 +120,13 @@ class ColumnsReplay:
             occupancy=occupancy(self.operands, residencies),
         )
 
+    def columns(self) -> Columns:
+        """Its operands, residencies, and whose bytes these take. Raises `Undecided`."""
+        self.operands.check_boxes()
+        residencies = self.pairing.residencies()
+        owners = placed(self.operands, residencies)
+        return Columns(self.operands, self.pairing, residencies, owners)
+
     def run(self) -> Replayed:
         """All that it does. Raises `Undecided`."""
         table, operands = self.table, self.operands
@@ -118,9 +136,8 @@ class ColumnsReplay:
         require(table.step[1:] >= table.step[:-1], numbers[1:])
         require(all(tensor.elements for tensor in self.graph.tensors.values()))
         require(set(table.operators) <= set(self.graph.index))
-        operands.check_boxes()
-        residencies = self.pairing.residencies()
-        owners = placed(operands, residencies)
+        columns = self.columns()
+        residencies, owners = columns.residencies, columns.owners
         loaded, stored, fetched = self._transfers()
         self.homes.check(begun=self.begun)
         self._check_engines()
@@ -137,7 +154,7 @@ class ColumnsReplay:
             macs=macs,
             instructions=len(table),
             occupancy=occupancy(operands, residencies),
-            columns=Columns(operands, self.pairing, residencies, owners),
+            columns=columns,
         )
 
     # ---- transfers -------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,9 @@ import numpy as np
 from planners.core.caches import IdentityCache
 from planners.core.compute_seconds import ComputeSeconds, seconds_by_port
 from planners.core.engines import sharing
+from planners.core.graph import Graph
 from planners.core.machine import Machine
+from planners.core.program import Program
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import (
     COMPUTE,
@@ -27,8 +29,8 @@ from planners.core.tables.table import (
     Numbers,
 )
 from planners.simulator.columns.parts import compute_of, computed_parts
-from planners.simulator.columns.replay import Columns
-from planners.simulator.columns.scoreboard import issue_times
+from planners.simulator.columns.replay import Columns, named
+from planners.simulator.columns.scoreboard import IssueTimes, issue_times
 from planners.simulator.columns.undecided import Undecided, require
 from planners.simulator.columns.waits import Waits
 from planners.simulator.records.interval import Interval, shares
@@ -94,6 +96,20 @@ def timed(
         return None
     _last.keep(intervals, columns, *how)
     return intervals
+
+
+def makespan_by_columns(graph: Graph, program: Program, machine: Machine) -> float | None:
+    """When the last instruction of a program ends that is taken to be right; None where columns do
+    not tell."""
+    columns = named(graph, program)
+    if columns is None:
+        return None
+    try:
+        timing = _Timing(columns, machine, ())
+        times = timing.issue_times(serial=False)
+    except Undecided:
+        return None
+    return max(times.stop_s, default=0.0)
 
 
 class _Timing:
@@ -216,16 +232,23 @@ class _Timing:
 
     # ---- the scoreboard ----------------------------------------------------------------------
 
+    def issue_times(self, *, serial: bool) -> IssueTimes:
+        """When each issue starts and ends."""
+        return issue_times(self.waits, self.engines, self._issue_seconds, serial)
+
+    @cached_property
+    def _issue_seconds(self) -> list[float]:
+        """Seconds of each issue: of joined loads all of theirs."""
+        seconds = np.array(self.taken)[self.waits.head]
+        for at, items in self._joined.items():
+            seconds[at] = sum(self.taken[item] for item in items)
+        of_each: list[float] = seconds.tolist()
+        return of_each
+
     def intervals(self, serial: bool) -> IntervalColumns:
         """The intervals of all loads, stores and computes, in program order."""
-        waits, table = self.waits, self.table
-        head = waits.head
-        seconds = np.array(self.taken)[head]
-        joined = self._joined()
-        for at, items in joined.items():
-            seconds[at] = sum(self.taken[item] for item in items)
-        taken = seconds.tolist()
-        times = issue_times(waits, self.engines, taken, serial)
+        table, head = self.table, self.waits.head
+        times = self.issue_times(serial=serial)
         causes, blockers = np.array(times.cause, np.uint8), np.array(times.blocker, np.int64)
         names = {name: at for at, name in enumerate(dict.fromkeys(self.engines))}
         whole = IntervalColumns(
@@ -241,8 +264,9 @@ class _Timing:
             cause=causes,
             blocker=np.where(causes > 0, head[blockers], -1) if len(head) else blockers,
         )
-        return self._shared(whole, taken, joined) if joined else whole
+        return self._shared(whole) if self._joined else whole
 
+    @cached_property
     def _joined(self) -> dict[int, list[int]]:
         """By issue of several loads that are joined: these."""
         table, head = self.table, self.waits.head
@@ -253,11 +277,10 @@ class _Timing:
             for at in np.unique(self.waits.issue[self._follows()]).tolist()
         }
 
-    def _shared(
-        self, whole: IntervalColumns, taken: Sequence[float], joined: Mapping[int, list[int]]
-    ) -> IntervalColumns:
+    def _shared(self, whole: IntervalColumns) -> IntervalColumns:
         """The same where transfers of joined loads are their shares by bytes."""
         table, labels = self.table, whole.labels
+        taken, joined = self._issue_seconds, self._joined
         counts = np.ones(len(whole), np.int64)
         counts[list(joined)] = [len(items) for items in joined.values()]
         rows = np.repeat(np.arange(len(whole)), counts)
