@@ -19,39 +19,36 @@ from planners.core.gc_pause import give_back
 
 CALM_S = 5.0
 """From the end of a session: its page has been taken apart by then."""
-LEAST_ENDED, ENDED_FOR_EACH, LONG_S = 25, 2, 900.0
-"""Garbage is looked for once so many sessions have ended, and so many for each that is there, which
-adds to the time that it takes; or where the last time was so long ago."""
+LEAST_S, FOR_EACH_PAGE_S = 120.0, 6.0
+"""Between two looks while somebody has a page, and so much for each page: less than a hundredth of
+the time is for looking."""
 
 
 class Cleaning:
     """Looks for garbage once nobody has a page, and otherwise seldom."""
 
     def __init__(self) -> None:
-        self.ended = self.others = 0
         self.last_s = time.monotonic()
-        self._due: asyncio.TimerHandle | None = None
 
-    def session_ended(self, others: int) -> None:
-        """Somebody has left, and so many are there still."""
-        self.ended += 1
-        self.others = others
-        is_many = self.ended >= max(LEAST_ENDED, ENDED_FOR_EACH * others)
-        is_due = not others or is_many or time.monotonic() - self.last_s >= LONG_S
+    def sessions_were_checked(self, before: int, pages: int) -> None:
+        """There were so many pages before the sessions of visitors who have left were ended, and so
+        many are there now; told every few seconds."""
+        if not before:
+            return
+        waits_s = max(LEAST_S, FOR_EACH_PAGE_S * pages) if pages else 0.0
         loop = asyncio.get_running_loop()
-        if self._due is None and is_due:
-            self._due = loop.call_later(CALM_S, self.collect)
-        elif self._due is None:
+        if time.monotonic() - self.last_s >= waits_s:
+            loop.call_later(CALM_S, self.collect, pages)
+        else:
             loop.call_later(CALM_S, give_back)
 
-    def collect(self) -> None:
+    def collect(self, pages: int) -> None:
         """Look now."""
-        self._due = None
-        if not self.others and (pool := running_pool()):
+        if not pages and (pool := running_pool()):
             pool.decoded.forget()
         gc.collect()
         give_back()
-        self.ended, self.last_s = 0, time.monotonic()
+        self.last_s = time.monotonic()
 
 
 CLEANING = Cleaning()

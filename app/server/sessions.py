@@ -142,7 +142,7 @@ def make_pages_in_turn() -> None:
 def clear_places_in_between() -> None:
     """Have the server answer others between two sessions that it ends: many end in one moment where
     many came for a page in one moment and left."""
-    theirs = ApplicationContext._discard_session
+    theirs, check = ApplicationContext._discard_session, BokehTornado._cleanup_sessions
     if theirs.__name__ == "discard_in_between":
         return
 
@@ -152,9 +152,14 @@ def clear_places_in_between() -> None:
         await asyncio.sleep(BETWEEN_S)
         if unused(session):
             await theirs(context, session, unused)
-            CLEANING.session_ended(len(context._sessions))
+
+    async def check_and_clean(server: BokehTornado) -> None:
+        before = sessions(server)
+        await check(server)
+        CLEANING.sessions_were_checked(before, sessions(server))
 
     ApplicationContext._discard_session = discard_in_between
+    BokehTornado._cleanup_sessions = check_and_clean
 
 
 def _left(handler: RequestHandler) -> bool:

@@ -16,45 +16,58 @@ from app.server.install import install_guards
 from tests.app.server.house import House
 
 
-async def looked(cleaner: Cleaning, others: list[int]) -> bool:
-    for there in others:
-        cleaner.session_ended(there)
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The looks that were made; none is made in truth."""
+    made: list[int] = []
+    monkeypatch.setattr(cleaning, "CALM_S", 0.0)
+    monkeypatch.setattr(cleaning.gc, "collect", lambda: made.append(1))
+    return made
+
+
+async def tell(cleaner: Cleaning, before: int, pages: int) -> None:
+    cleaner.sessions_were_checked(before, pages)
     await asyncio.sleep(0.01)
-    return cleaner.ended == 0
 
 
 @pytest.mark.parametrize(
-    ("others", "wanted"),
-    [([1, 0], True), ([9, 8, 7], False), ([9] * 25, True), ([50] * 60, False), ([50] * 100, True)],
+    ("before", "pages", "since_s", "wanted"),
+    [
+        (1, 0, 1, True),
+        (0, 0, 1000, False),
+        (9, 9, 100, False),
+        (9, 9, 130, True),
+        (9, 8, 130, True),
+        (50, 50, 290, False),
+        (50, 50, 310, True),
+    ],
 )
-def test_it_looks_when_nobody_is_there_or_many_have_left(
-    others: list[int], wanted: bool, monkeypatch: pytest.MonkeyPatch
+def test_it_looks_when_nobody_is_there_or_some_have_been_there_for_long(
+    before: int, pages: int, since_s: float, wanted: bool, looks: list[int]
 ) -> None:
-    monkeypatch.setattr(cleaning, "CALM_S", 0.0)
-    monkeypatch.setattr(cleaning.gc, "collect", lambda: None)
-    assert asyncio.run(looked(Cleaning(), others)) == wanted
+    """Pages of visitors who stayed held what they had shown before until one of them left."""
+    cleaner = Cleaning()
+    cleaner.last_s -= since_s
+    asyncio.run(tell(cleaner, before, pages))
+    assert len(looks) == wanted
+    asyncio.run(tell(cleaner, pages, pages))
+    assert len(looks) == wanted
 
 
-@pytest.mark.parametrize(("others", "kept"), [([1, 0], 0), ([9] * 100, 1)])
+@pytest.mark.parametrize(("pages", "kept"), [(0, 0), (9, 1)])
 def test_plans_that_were_read_go_once_nobody_is_there(
-    others: list[int], kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pages: int, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: list[int]
 ) -> None:
     """A server that nobody was on any more held 800 MiB."""
     decoded, entry = DecodedAnswers(), tmp_path / "entry"
     entry.write_text("a plan", encoding="utf-8")
     decoded.keep(entry, ())
-    monkeypatch.setattr(cleaning, "CALM_S", 0.0)
-    monkeypatch.setattr(cleaning.gc, "collect", lambda: None)
     monkeypatch.setattr(cleaning, "running_pool", lambda: SimpleNamespace(decoded=decoded))
-    assert asyncio.run(looked(Cleaning(), others))
-    assert len(decoded._kept) == kept
-
-
-def test_it_looks_after_a_long_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cleaning, "CALM_S", 0.0)
     cleaner = Cleaning()
-    cleaner.last_s -= cleaning.LONG_S
-    assert asyncio.run(looked(cleaner, [5]))
+    cleaner.last_s -= 1000
+    asyncio.run(tell(cleaner, 10, pages))
+    assert looks
+    assert len(decoded._kept) == kept
 
 
 def test_panel_does_not_look_each_time_that_somebody_leaves() -> None:
@@ -62,15 +75,18 @@ def test_panel_does_not_look_each_time_that_somebody_leaves() -> None:
     assert panel_documents._garbage_collect.__module__ == cleaning.__name__
 
 
-def test_who_leaves_is_counted(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    left: list[int] = []
-    monkeypatch.setattr(cleaning.CLEANING, "session_ended", left.append)
+def test_pages_are_counted_as_sessions_are_checked(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(cleaning.CLEANING, "sessions_were_checked", lambda *n: told.append(n))
     for _ in range(2):
         house.ask("/")
-    context = house.server._tornado.applications["/"]
-    house.inside(lambda: asyncio.ensure_future(context._cleanup_sessions(-1)))
+    tornado = house.server._tornado
+    monkeypatch.setattr(tornado, "_unused_session_lifetime_milliseconds", -1)
+    house.inside(lambda: asyncio.ensure_future(tornado._cleanup_sessions()))
     for _ in range(300):
-        if len(left) == 2:
+        if told:
             break
         house.ask("/health")
-    assert left == [1, 0]
+    assert told[0] == (2, 0)
