@@ -15,6 +15,7 @@ from app.outputs.sharing import PAGE
 from app.outputs.tables import differences_csv, live_csv
 from app.session.session import Session
 from app.widgets.buttons import button
+from app.widgets.changing_select import ChangingSelect
 from app.widgets.deferred import seen
 from app.widgets.following import follow
 from app.widgets.palette import Theme
@@ -57,7 +58,7 @@ class ExportPanel(pn.viewable.Viewer):
         self.differences = self._file(
             "differences", "-differences.csv", "Differences to the pinned plan as CSV", self._differ
         )
-        self.figure = pn.widgets.Select(
+        self.figure = ChangingSelect(
             label="Picture of",
             options=FIGURES,
             css_classes=["export-figure"],

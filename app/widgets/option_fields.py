@@ -12,6 +12,7 @@ from app.model.option_keys import brief, offered, read, title, type_of, typed
 from app.model.options import chosen
 from app.session.session import Session
 from app.widgets.bound import bind_to, said_in
+from app.widgets.changing_select import ChangingSelect
 from app.widgets.deferred import seen
 from app.widgets.following import follow
 from app.widgets.style import FIELD, PLAIN
@@ -130,7 +131,7 @@ def _widget(spec: Spec, here: Sequence[Any]) -> Any:
     if spec.kind == "flag":
         return pn.widgets.Checkbox(value=spec.default, **look)
     if choices := offered(spec, spec.default, here):
-        return pn.widgets.Select(options=choices, value=spec.default, **look)
+        return ChangingSelect(options=choices, value=spec.default, **look)
     return pn.widgets.TextInput(value=typed(spec, spec.default), placeholder=spec.empty, **look)
 
 

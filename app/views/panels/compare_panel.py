@@ -27,6 +27,7 @@ from app.model.state import ALIGNED, tensor_selection
 from app.session.session import Session
 from app.views.panels.comparing import amount, difference_cells, signed
 from app.widgets.buttons import button
+from app.widgets.changing_select import ChangingSelect
 from app.widgets.files_field import FileField
 from app.widgets.following import follow
 from app.widgets.legends import switch
@@ -90,7 +91,7 @@ class Comparison(pn.viewable.Viewer):
     def _widgets(self) -> None:
         pins = self.session.pins
         small: dict[str, Any] = {"stylesheets": [COMPACT], "margin": (0, 4)}
-        self.shelf = pn.widgets.Select(
+        self.shelf = ChangingSelect(
             label="compared with", css_classes=["shelf"], width=230, **small
         )
         self.shelf.param.watch(lambda event: self._chosen(event.new), "value")
