@@ -27,6 +27,7 @@ from planners.audits.readers.xla import SIGN as XLA_SIGN
 from planners.catalogue.cache import directory
 from planners.core.files import is_page
 from planners.core.units import format_bytes
+from planners.core.worker_process import shared_temporary
 from planners.importers.registry import FORMATS, format_of, format_of_text, hinted, signed, titles
 
 PLANS = {"csv": 16 * 2**20, "pte": 2**28, "txt": 16 * 2**20}
@@ -97,7 +98,7 @@ def folder() -> Path:
         place.mkdir(parents=True, exist_ok=True)
         if os.access(place, os.W_OK):
             return place
-    return _own(Path(tempfile.gettempdir()) / f"spillway-uploads-{os.getuid()}")
+    return _own(shared_temporary() / f"spillway-uploads-{os.getuid()}")
 
 
 def _own(place: Path) -> Path:

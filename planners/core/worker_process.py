@@ -11,10 +11,12 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from importlib import import_module
@@ -26,6 +28,13 @@ from planners.core.reading_limits import limit_worker
 LENGTH = struct.Struct("<Q")
 ADDRESSES = 64 * 2**30
 """Libraries reserve addresses that they never use: the address limit is this much higher."""
+SHARED = "SPILLWAY_SHARED_TMPDIR"
+"""In a worker, the folder of temporary files of whoever started the first one."""
+
+
+def shared_temporary() -> Path:
+    """The folder of temporary files that a process has in common with its workers."""
+    return Path(os.environ.get(SHARED) or tempfile.gettempdir())
 
 
 class MessageConnection:
@@ -93,14 +102,25 @@ class WorkerProcess(MessageConnection):
         target = f"{function.__module__}:{function.__name__}"
         paths = [path or os.getcwd() for path in sys.path]
         paths += filter(None, [os.environ.get("PYTHONPATH")])
-        code = f"from {__name__} import work; work({target!r}, {memory_bytes})"
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            start_new_session=True,  # setsid: what it starts ends with it
-        )
+        self._temporary = _folder()
+        told = f"{target!r}, {memory_bytes}, {self._temporary!r}"
+        code = f"from {__name__} import work; work({told})"
+        own = {
+            "PYTHONPATH": os.pathsep.join(paths),
+            "TMPDIR": self._temporary or tempfile.gettempdir(),
+            SHARED: str(shared_temporary()),
+        }
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, **own},
+                start_new_session=True,  # setsid: what it starts ends with it
+            )
+        except OSError:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            raise
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         super().__init__(self._process.stdout, self._process.stdin)
@@ -137,16 +157,26 @@ class WorkerProcess(MessageConnection):
                 os.killpg(self.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill it if it runs yet, wait until it is gone, and close the connection.
+        """Kill it if it runs yet, wait until it is gone, close the connection, and remove its
+        temporary files: a solver that is killed leaves its own.
 
         To be called for every worker; again it does nothing.
         """
         self.kill()
         self._process.wait()
         self._ended = True
+        shutil.rmtree(self._temporary, ignore_errors=True)
         for pipe in (self._outgoing, self._incoming):
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def _folder() -> str:
+    """A new folder for temporary files; none ("") where there is no room for one."""
+    try:
+        return tempfile.mkdtemp(prefix="spillway-worker-")
+    except OSError:
+        return ""
 
 
 def exit_text(code: int) -> str:
@@ -157,13 +187,14 @@ def exit_text(code: int) -> str:
 # ---- in the worker -------------------------------------------------------------------------------
 
 
-def work(target: str, memory_bytes: int) -> None:
-    """In a worker: run a function, `module:name`, with the connection to who has started it.
+def work(target: str, memory_bytes: int, temporary: str) -> None:
+    """In a worker: run a function, `module:name`, with the connection to who has started it, and a
+    folder of its own for temporary files.
 
     The pipes that were standard input and output are for messages alone: what a solver prints goes
     to standard error.
     """
-    _end_with_parent()
+    _end_with_parent(temporary)
     _limit_addresses(memory_bytes)
     limit_worker(memory_bytes)
     connection = MessageConnection(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
@@ -174,8 +205,9 @@ def work(target: str, memory_bytes: int) -> None:
         getattr(import_module(module), name)(connection)
 
 
-def _end_with_parent() -> None:
-    """Leave behind a process that ends the whole group once nobody can write to its input any more.
+def _end_with_parent(temporary: str) -> None:
+    """Leave behind a process that removes the temporary files and ends the whole group once nobody
+    can write to its input any more.
 
     A thread would not do: a solver may keep this process so busy that it gets no turn, or outlive
     it.
@@ -186,6 +218,7 @@ def _end_with_parent() -> None:
     gone = select.poll()
     gone.register(0, 0)  # an event only when the other end is closed
     gone.poll()
+    shutil.rmtree(temporary, ignore_errors=True)
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +23,7 @@ from planners.core.worker_process import (
     WorkerProcess,
     exit_text,
     group_bytes,
+    shared_temporary,
 )
 from tests.alive import alive
 
@@ -84,6 +87,22 @@ def has_begun_one(connection: MessageConnection) -> None:
     """Start a worker of its own; tell the numbers of both."""
     worker = WorkerProcess(has_a_child)
     connection.send(str(worker.pid).encode() + b" " + worker.receive())
+    time.sleep(600)
+
+
+def writes_and_hangs(connection: MessageConnection) -> None:
+    """Write a temporary file, as solvers do; tell where, and where such files of all are."""
+    with tempfile.NamedTemporaryFile(delete=False) as file:
+        connection.send(file.name.encode())
+    connection.send(str(shared_temporary()).encode())
+    time.sleep(600)
+
+
+def begins_one_that_writes(connection: MessageConnection) -> None:
+    """Start a worker of its own that writes, and tell what it tells."""
+    worker = WorkerProcess(writes_and_hangs)
+    for _ in range(2):
+        connection.send(worker.receive())
     time.sleep(600)
 
 
@@ -241,3 +260,51 @@ def test_a_worker_imports_nothing_that_its_function_does_not(
     modules = set(started(told).receive().decode().split())
     assert "from_elsewhere" in modules
     assert not modules & {"planners.core.graph", "numpy", "json", "pickle", "multiprocessing"}
+
+
+@pytest.mark.parametrize("function", [writes_and_hangs, begins_one_that_writes])
+def test_temporary_files_of_a_worker_go_with_it(
+    function: Callable[[MessageConnection], object], started: Callable[..., WorkerProcess]
+) -> None:
+    """The models of solvers that were killed stayed on the server's disk."""
+    worker = started(function)
+    written = Path(worker.receive().decode())
+    assert written.exists()
+    assert worker.receive().decode() == tempfile.gettempdir()
+    worker.kill()
+    worker.end()
+    assert not written.exists()
+
+
+def test_temporary_files_go_where_whoever_started_the_worker_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from planners.core.worker_process import WorkerProcess; "
+        "from tests.core.test_worker_process import writes_and_hangs; "
+        "worker = WorkerProcess(writes_and_hangs); print(worker.receive().decode(), flush=True); "
+        "time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        written = Path(process.stdout.readline().strip())
+        assert written.is_relative_to(tmp_path)
+        process.kill()
+    until(lambda: not list(tmp_path.iterdir()))
+
+
+def test_a_worker_starts_where_there_is_no_room_for_its_folder(
+    started: Callable[..., WorkerProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: str) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    worker = started(echo)
+    worker.send(b"there")
+    assert worker.receive() == b"there"
+    worker.end()
+    assert Path(tempfile.gettempdir()).exists()
