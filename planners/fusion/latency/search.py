@@ -51,6 +51,7 @@ SOON, LATE, STEP = 0.01, 0.03, 4
 """Of the floor: a memory that is full in less has no part that is searched; a part that is full in
 more is too large for that, and the next one is the fourth part of it."""
 LONG_GROUP = 1000  # instructions of a group that is looked at for shorter ways, with little time
+LONG_PLAN = 4000  # instructions of a plan whose shorter ways are timed first
 ALL_GROUPS = "all plans of fused groups"
 IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
 CLOSE = 1.03  # a chain whose estimate is so many times the best is not written
@@ -81,7 +82,7 @@ class QuickestGroups:
         if self.is_of_less:
             quickest += ", found before in less memory"
         if self.first_s is None:
-            return f"latency: {quickest}; that of least traffic has too many tiles for the time"
+            return f"latency: {quickest}; that of least traffic was not timed"
         return f"latency: {self.first_s * 1e3:.6g} ms for the plan of least traffic, {quickest}"
 
 
@@ -137,9 +138,12 @@ class LatencySearch:
         first: there is a plan, whatever the time."""
         self.best = self.known.best
         self._in_less_s = [self._time(laid) for laid in known_in_less(self.known)]
-        self.by_least_traffic(self.clock.work(TRAFFIC_WORK, bounds=False))
-        if self.best is None:
-            self._time(self._shortest(self.known.partitions.best[0].groups))
+        groups = self._of_least_traffic(self.clock.work(TRAFFIC_WORK, bounds=False))
+        laid = self._laid(groups)
+        if self._too_long(laid) or count_of(laid) > LONG_PLAN:
+            self._time(self._shortest(groups))
+        else:
+            self._time_groups(groups)
         assert self.best is not None
         return self.best
 
@@ -160,12 +164,16 @@ class LatencySearch:
 
     def by_least_traffic(self, clock: Clock) -> None:
         """The groups of least traffic, as far as they are found, timed; and bounds of all plans."""
+        seconds = self._time_groups(self._of_least_traffic(clock))
+        self.first_s = self.first_s if seconds is None else seconds
+
+    def _of_least_traffic(self, clock: Clock) -> tuple[int, ...]:
+        """The groups of least traffic, as far as they are found; and bounds of all plans."""
         (least,) = self.known.partitions.run(clock)
         self.bound_bytes = max(self.bound_bytes, least.bound_bytes)
         late_s = late_loads_s(self.floors, self.budget)
         self.bound_s = max(self.bound_s, self.floors.latency_of(least.bound_bytes), late_s)
-        seconds = self._time_groups(least.groups)
-        self.first_s = self.first_s if seconds is None else seconds
+        return least.groups
 
     def by_chains(self, clock: Clock) -> None:
         """Runs in a few orders, in a part of the memory and in all of it, timed by themselves;
