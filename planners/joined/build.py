@@ -157,10 +157,12 @@ class JoinedBuilder:
             marks=self.marks,
         )
 
-    def best_segments(self, blocks: RoomyBlocks) -> tuple[Segment, ...]:
-        """The segments of pool and fused groups that are best by their estimates."""
+    def best_segments(self, blocks: RoomyBlocks) -> tuple[tuple[Segment, ...], tuple[float, float]]:
+        """The segments of pool and fused groups that are best by their estimates, and these: bytes
+        that cross, where they count, and seconds."""
         by_bytes = self.objective == "traffic"
-        return tuple(best_segments(blocks, list(blocks.ways()), by_bytes=by_bytes))
+        segments, cost = best_segments(blocks, list(blocks.ways()), by_bytes=by_bytes)
+        return tuple(segments), cost
 
     def all_fused(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """All of the network as fused groups in the place of segments."""

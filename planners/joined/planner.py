@@ -41,6 +41,7 @@ from planners.joined.strategies import (
     JoinedSearch,
     another_order,
     better_ways_of_blocks,
+    breaks_wishes,
     every_sequence,
     fused_alone,
     in_slices,
@@ -103,19 +104,25 @@ METHOD = (
 """What is decided, in this order."""
 SLICED = (
     "blocks in the pool, else as fused groups or with spills: smaller slices of parameters leave "
-    "more room in the pool, and cut operators more finely"
+    "more room in the pool, in larger ones an array makes whole steps"
 )
 STRATEGIES: tuple[Strategy[JoinedSearch, Judged], ...] = (
-    Strategy("slices of 1/16", SLICED, in_slices(16)),
+    Strategy("slices of the best size", SLICED, in_slices(0)),
+    Strategy(
+        "ways that are wished",
+        "a plan that breaks wishes is none, whatever it is worth",
+        better_ways_of_blocks,
+        breaks_wishes,
+    ),
     Strategy(
         "fused groups alone",
         "where they do most of the work, what crosses between them and the pool may cost more "
         "than the pool saves",
         fused_alone,
     ),
-    Strategy("slices of 1/8", SLICED, in_slices(8)),
-    Strategy("slices of 1/32", SLICED, in_slices(32)),
-    Strategy("slices of 1/4", SLICED, in_slices(4)),
+    Strategy("slices of the second size", SLICED, in_slices(1)),
+    Strategy("slices of the third size", SLICED, in_slices(2)),
+    Strategy("slices of the last size", SLICED, in_slices(3)),
     Strategy(
         "every sequence of ways",
         "of a small network all can be made: no estimate need choose among them",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
 from typing import TypeAlias
@@ -75,6 +75,51 @@ def _one(graph: Graph, op: Operator, axis: int) -> int:
     )
 
 
+STEP_MARGIN = 1.5
+"""Times the bytes of a slice that one may have to be a whole step of an array."""
+
+
+def slice_channels(one_bytes: int, slice_bytes: int, step: int) -> int:
+    """Channels of a slice of so many bytes, where each has `one_bytes` of parameters: whole steps
+    of an array that makes `step` at a time, unless one has far more bytes."""
+    channels = max(1, slice_bytes // one_bytes)
+    if channels >= step:
+        return channels - channels % step
+    return step if step * one_bytes <= STEP_MARGIN * slice_bytes else channels
+
+
+@dataclass(frozen=True)
+class SlicedCost(Cost):
+    """Seconds of runs; what reads more than `slice_bytes` of parameters and runs at once does so in
+    slices of its channels, unless parameters are read in place."""
+
+    slice_bytes: int = 0
+    _channels: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def channels(self, op: Operator) -> int:
+        """Output channels of a slice of an operator; 0 where it does not run in slices."""
+        if op.name not in self._channels:
+            self._channels[op.name] = self._slice(op)
+        return self._channels[op.name]
+
+    def _slice(self, op: Operator) -> int:
+        size = sum(map(self.graph.size_bytes, op.parameters))
+        axis = channel_axis(self.graph, op)
+        if self.parameters or size <= self.slice_bytes or axis is None:
+            return 0
+        step = self._compute.at_once(op.name)[axis]
+        return slice_channels(_one(self.graph, op, axis), self.slice_bytes, step)
+
+    def _array_s(self, op: Operator, times: int) -> float:
+        channels = self.channels(op) if times == 1 else 0
+        axis = channel_axis(self.graph, op)
+        if not channels or axis is None:
+            return super()._array_s(op, times)
+        shape = self.graph.tensors[op.outputs[0]].shape
+        box = channels_box(shape, axis, 0, min(channels, shape[axis]))
+        return self._compute.parts_s(op, box, -(-shape[axis] // channels))
+
+
 # --------------------------------------------------------------------------------------------------
 
 KnownLevels: TypeAlias = dict[tuple[int, int], Levels]
@@ -104,7 +149,9 @@ class RoomyBlocks(BlockSplits):
         `in_place`: parameters are read at their home, which takes seconds and no room. `marks`: the
         positions between which blocks lie, where only some of those that there are may be taken.
         """
-        super().__init__(graph, budget_bytes, Cost(graph, machine, in_place), clock)
+        self.sliced_cost = SlicedCost(graph, machine, in_place, slice_bytes)
+        self.whole_cost = Cost(graph, machine, in_place)
+        super().__init__(graph, budget_bytes, self.sliced_cost, clock)
         if marks:
             self.marks = [*marks]
         self.machine, self.slice_bytes, self.levels = machine, slice_bytes, levels
@@ -154,25 +201,20 @@ class RoomyBlocks(BlockSplits):
         if self.in_place:
             return 0
         size = sum(map(self.graph.size_bytes, self.graph.operators[position].parameters))
-        if at_once and size > self.slice_bytes and self.sliced(position):
-            one = least_slice_bytes(self.graph, self.graph.operators[position])
+        if at_once and self.sliced(position):
+            op = self.graph.operators[position]
+            one = least_slice_bytes(self.graph, op)
             assert one is not None
-            return max(one, self.slice_bytes)
+            return max(one * self.sliced_cost.channels(op), self.slice_bytes)
         return size
 
     def sliced(self, position: int) -> bool:
         """Whether an operator that runs at once runs in slices of its parameters."""
-        op = self.graph.operators[position]
-        size = sum(map(self.graph.size_bytes, op.parameters))
-        return (
-            not self.in_place
-            and size > self.slice_bytes
-            and least_slice_bytes(self.graph, op) is not None
-        )
+        return self.sliced_cost.channels(self.graph.operators[position]) > 0
 
     def least_s(self, first: int, stop: int) -> float:
         """Seconds, about, of operators one after the other, each at once."""
-        return sum(map(self.cost.seconds, self._wholes(first, stop)))
+        return sum(map(self.whole_cost.seconds, self._wholes(first, stop)))
 
     def split(
         self, first: int, stop: int, parts: Sequence[tuple[int, int]], *, rows: bool

@@ -85,8 +85,9 @@ class _Path:
 
 def best_segments(
     blocks: RoomyBlocks, ways: Sequence[ChainWay], *, by_bytes: bool = False
-) -> list[Segment]:
-    """The segments of least estimated seconds, in order; `by_bytes`, of those of least bytes."""
+) -> tuple[list[Segment], tuple[float, float]]:
+    """The segments of least estimated seconds, in order; `by_bytes`, of those of least bytes. With
+    the bytes, where they count, and the seconds."""
     marks, by_stop = blocks.marks, dict[int, list[ChainWay]]()
     for way in ways:
         by_stop.setdefault(way.stop, []).append(way)
@@ -102,8 +103,8 @@ def best_segments(
             if paths:
                 best[stop, method is None] = min(paths, key=lambda path: path.cost)
     ends = [path for fused in (False, True) if (path := best.get((marks[-1], fused)))]
-    path_segments = _joined(min(ends, key=lambda path: path.cost))
-    return [counted(segment, marks, ways) for segment in path_segments]
+    path = min(ends, key=lambda path: path.cost)
+    return [counted(segment, marks, ways) for segment in _joined(path)], path.cost
 
 
 def _after(

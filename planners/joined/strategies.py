@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from planners.core.objective import Objective
 from planners.core.portfolio import Outcome
@@ -26,6 +27,10 @@ MOST_REPAIRS = 3
 """Ways that are taken out one after the other where parameters find no room in them."""
 
 
+BlocksAndSegments: TypeAlias = tuple[RoomyBlocks, tuple[Segment, ...], tuple[float, float]]
+"""Blocks, the segments of them that are best, and what these cost by their estimate."""
+
+
 @dataclass
 class JoinedSearch:
     """A problem of joined plans, and what its strategies have found of its parts.
@@ -38,26 +43,33 @@ class JoinedSearch:
     options: JoinedOptions
     alone: bool = True
     in_other_order: JoinedBuilder | None = None
-    blocks: dict[tuple[int, int], tuple[RoomyBlocks, tuple[Segment, ...]]] = field(
-        default_factory=dict
-    )
+    blocks: dict[tuple[int, int], BlocksAndSegments] = field(default_factory=dict)
     """With their best segments, by builder and size of slices."""
+    orders: dict[int, list[int]] = field(default_factory=dict)
+    """Sizes of slices, the best by estimate first, by builder."""
     local: LocalSearch | None = None
 
     def judge(self, builder: JoinedBuilder) -> Judge:
         """What judges programs of a builder."""
         return Judge(builder, self.objective, self.options)
 
-    def best_segments(
-        self, builder: JoinedBuilder, slice_bytes: int
-    ) -> tuple[RoomyBlocks, tuple[Segment, ...]]:
+    def best_segments(self, builder: JoinedBuilder, slice_bytes: int) -> BlocksAndSegments:
         """Blocks with room for slices of parameters, and the segments that are best for them."""
         key = id(builder), slice_bytes
         if key not in self.blocks:
             blocks = builder.blocks(slice_bytes)
             self.builder.clock.report(f"blocks in the pool, slices of {slice_bytes} bytes")
-            self.blocks[key] = blocks, builder.best_segments(blocks)
+            self.blocks[key] = blocks, *builder.best_segments(blocks)
         return self.blocks[key]
+
+    def slices(self, builder: JoinedBuilder) -> list[int]:
+        """Sizes of slices of parameters, those first whose segments are best by their estimates: in
+        large ones an array makes whole steps, small ones leave more room in the pool."""
+        if id(builder) not in self.orders:
+            sizes = dict.fromkeys(builder.slice_bytes(share) for share in SLICES)
+            estimates = {size: self.best_segments(builder, size)[2] for size in sizes}
+            self.orders[id(builder)] = sorted(sizes, key=estimates.__getitem__)
+        return self.orders[id(builder)]
 
     def outcome(self, best: Judged | None, *, finished: bool | None = None) -> Outcome[Judged]:
         """What a turn of a strategy ends with: nothing is better than the floor of the problem."""
@@ -78,22 +90,20 @@ class StrategyTurn:
         """Whether nothing more is tried."""
         return (self.best is not None and self.judge.met(self.best)) or self.clock.expired()
 
-    def try_slices(self, share: int) -> None:
-        """Try what is best for slices of parameters that are the budget over `share`."""
-        size = self.builder.slice_bytes(share)
-        blocks, best = self.search.best_segments(self.builder, size)
+    def try_slices(self, size: int) -> None:
+        """Try what is best for slices of parameters of a size."""
+        blocks, best, _ = self.search.best_segments(self.builder, size)
         for segments in self.builder.spills.in_order(blocks, best, self.clock):
             self.try_segments(blocks, segments, size)
             if self.over:
                 return
 
-    def try_fused_alone(self) -> None:
-        """Try all of the network as fused groups: where there is nothing else, or where they do
-        most of the work anyway."""
+    def try_fused_alone(self, *, anyway: bool = False) -> None:
+        """Try all of the network as fused groups: where they do most of the work, or `anyway`."""
         builder = self.builder
-        size = builder.slice_bytes(SLICES[0])
-        blocks, segments = self.search.best_segments(builder, size)
-        wanted = self.search.alone if self.best is None else builder.is_mostly_fused(segments)
+        size = self.search.slices(builder)[0]
+        blocks, segments, _ = self.search.best_segments(builder, size)
+        wanted = anyway or builder.is_mostly_fused(segments)
         if builder.given or (wanted and not builder.in_place):
             self.try_segments(blocks, builder.all_fused(segments), size)
 
@@ -146,15 +156,16 @@ class StrategyTurn:
 
 
 def in_slices(
-    share: int,
+    rank: int,
 ) -> Callable[[JoinedSearch, Judged | None, Clock], Outcome[Judged]]:
-    """Blocks in the pool, its parameters in slices of the budget over `share`."""
+    """Blocks in the pool, its parameters in slices of the size that has this rank by estimates."""
 
     def run(search: JoinedSearch, best: Judged | None, clock: Clock) -> Outcome[Judged]:
         turn = StrategyTurn(search, search.builder, best, clock)
-        turn.try_slices(share)
+        for size in search.slices(search.builder)[rank : rank + 1]:
+            turn.try_slices(size)
         if turn.best is None:
-            turn.try_fused_alone()
+            turn.try_fused_alone(anyway=search.alone)
         return search.outcome(turn.best)
 
     return run
@@ -190,9 +201,9 @@ def another_order(search: JoinedSearch, best: Judged | None, clock: Clock) -> Ou
     if search.in_other_order is None:
         return search.outcome(best)
     turn = StrategyTurn(search, search.in_other_order, best, clock)
-    for share in SLICES:
+    for size in search.slices(turn.builder):
         if not turn.over:
-            turn.try_slices(share)
+            turn.try_slices(size)
     return search.outcome(turn.best)
 
 
@@ -211,6 +222,11 @@ def better_ways_of_blocks(
     return search.outcome(search.local.run(clock), finished=False)
 
 
+def breaks_wishes(search: JoinedSearch, best: Judged) -> bool:
+    """Whether blocks are to run in other ways for wishes; of a small network all are tried."""
+    return search.builder.larger and bool(best.lost)
+
+
 def may_be_improved(search: JoinedSearch, best: Judged) -> bool:
-    """Whether blocks are to run in other ways; of a small network all were tried."""
+    """The same, because of wishes or for a better plan."""
     return search.builder.larger and (search.options.improve or bool(best.lost))

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from planners.core.access import share_of_macs
 from planners.core.boxes import common
+from planners.core.compute_seconds import ComputeSeconds
 from planners.core.gc_pause import no_collection
 from planners.core.graph import Graph, Operator
 from planners.core.loops import LoopedInstructions, expanded, first_step, items_of
@@ -48,6 +49,7 @@ from planners.joined.pool import (
     channels_box,
     least_slice_bytes,
     parameter_pieces,
+    slice_channels,
 )
 
 Rows = npt.NDArray[np.int64]
@@ -111,6 +113,7 @@ class ParameterStream:
         self.program = program
         self.spaces = AddressSpace(program.memories)
         self.items = list(items_of(program))
+        self.compute = ComputeSeconds(graph, machine)
 
     @cached_property
     def _occupied(self) -> Occupied:
@@ -158,8 +161,11 @@ class ParameterStream:
         shape = self.graph.tensors[op.outputs[0]].shape
         if any(operand.piece.box[axis] != (0, shape[axis]) for operand in item.writes):
             return [item]
-        count = -(-shape[axis] // max(1, slice_bytes // one))
-        marks = [-(-shape[axis] * k // count) for k in range(count + 1)]
+        step = self.compute.at_once(op.name)[axis]
+        channels = slice_channels(one, slice_bytes, step)
+        step = step if channels >= step else 1  # Whole steps of the array, spread evenly.
+        steps, count = -(-shape[axis] // step), -(-shape[axis] // channels)
+        marks = [min(shape[axis], step * -(-steps * k // count)) for k in range(count + 1)]
         boxes = [channels_box(shape, axis, *marked) for marked in pairwise(marks)]
         return [self._slice(item, op, box, last=box is boxes[-1]) for box in boxes]
 

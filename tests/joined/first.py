@@ -13,8 +13,10 @@ from planners.joined.strategies import SLICES
 
 def first_program(builder: JoinedBuilder) -> JoinedProgram:
     """The program of the segments that are tried first."""
-    blocks = builder.blocks(builder.slice_bytes(SLICES[0]))
-    best = builder.best_segments(blocks)
+    every = [builder.blocks(builder.slice_bytes(share)) for share in SLICES]
+    blocks, (best, _) = min(
+        ((blocks, builder.best_segments(blocks)) for blocks in every), key=lambda each: each[1][1]
+    )
     clock = builder.clock.work(FIRST_WORK)
     segments = next(builder.spills.in_order(blocks, best, clock))
     base = builder.unstreamed(blocks, segments, clock)

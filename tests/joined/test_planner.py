@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ from planners.joined.build import MOST_SLICES, JoinedBuilder
 from planners.joined.fused import OBJECTIVE, FusedParts
 from planners.joined.options import JoinedOptions
 from planners.joined.part_search import FIRST_WORK
-from planners.joined.pool import RoomyBlocks, least_slice_bytes
+from planners.joined.pool import RoomyBlocks, least_slice_bytes, slice_channels
 from planners.joined.segments import every
 from planners.joined.strategies import SLICES
 from tests.cases import cases
@@ -317,7 +318,32 @@ def test_the_first_size_of_slices_is_tried_however_many_parameters_there_are() -
     assert budget // SLICES[0] * MOST_SLICES < whole
     machine = with_scratchpad(load_machine("npu_small"), budget)
     builder = JoinedBuilder(graph, machine, budget, "latency", Clock(5.0))
-    assert first_program(builder).slice_bytes == -(-whole // MOST_SLICES)
+    size = builder.slice_bytes(SLICES[0])
+    assert size == -(-whole // MOST_SLICES)
+    assert builder.sizes(cast(Any, SimpleNamespace(stream=object())), size) == [size]
+
+
+@pytest.mark.parametrize(
+    ("slice_bytes", "channels"),
+    [(10, 1), (150, 7), (213, 10), (214, 16), (330, 16), (650, 32), (1000, 48)],
+)
+def test_slices_are_whole_steps_of_an_array_where_it_can_be(
+    slice_bytes: int, channels: int
+) -> None:
+    assert slice_channels(20, slice_bytes, 16) == channels
+    assert slice_channels(20, slice_bytes, 1) == max(1, slice_bytes // 20)
+
+
+def test_slices_that_leave_most_of_an_array_idle_are_not_chosen() -> None:
+    """Three channels of sixteen at a time made ResNet-18 take 17.6 ms instead of 9.6."""
+    layers = nn.Sequential(*(nn.Linear(256, 256) for _ in range(7))).eval()
+    graph = sp.from_torch(layers, (torch.randn(64, 256),), bytes_per_element=1)
+    machine = with_scratchpad(load_machine("npu_small"), 40 * 1024)
+    builder = JoinedBuilder(graph, machine, 40 * 1024, "latency", Clock(5.0))
+    computes = [i for i in first_program(builder).program.instructions if isinstance(i, Compute)]
+    made = [stop - start for item in computes for *_, (start, stop) in item.parts]
+    assert made
+    assert all(channels % 16 == 0 for channels in made)
 
 
 def test_parts_of_a_network_without_products_have_a_share(
