@@ -46,7 +46,7 @@ class JoinedSearch:
     blocks: dict[tuple[int, int], BlocksAndSegments] = field(default_factory=dict)
     """With their best segments, by builder and size of slices."""
     orders: dict[int, list[int]] = field(default_factory=dict)
-    """Sizes of slices, the best by estimate first, by builder."""
+    """Sizes of slices, in the order in which they are tried, by builder."""
     local: LocalSearch | None = None
 
     def judge(self, builder: JoinedBuilder) -> Judge:
@@ -63,12 +63,14 @@ class JoinedSearch:
         return self.blocks[key]
 
     def slices(self, builder: JoinedBuilder) -> list[int]:
-        """Sizes of slices of parameters, those first whose segments are best by their estimates: in
-        large ones an array makes whole steps, small ones leave more room in the pool."""
+        """Sizes of slices of parameters; where seconds count those first whose segments are best by
+        their estimates: in large ones an array makes whole steps, small ones leave more room in the
+        pool."""
         if id(builder) not in self.orders:
-            sizes = dict.fromkeys(builder.slice_bytes(share) for share in SLICES)
-            estimates = {size: self.best_segments(builder, size)[2] for size in sizes}
-            self.orders[id(builder)] = sorted(sizes, key=estimates.__getitem__)
+            sizes = [*dict.fromkeys(builder.slice_bytes(share) for share in SLICES)]
+            if builder.objective == "latency":
+                sizes.sort(key=lambda size: self.best_segments(builder, size)[2])
+            self.orders[id(builder)] = sizes
         return self.orders[id(builder)]
 
     def outcome(self, best: Judged | None, *, finished: bool | None = None) -> Outcome[Judged]:
