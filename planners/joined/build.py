@@ -273,12 +273,16 @@ class JoinedBuilder:
         operators = sum(segment.stop - segment.first for segment in unsearched)
         if self.has_program and not self.clock.allows(OPERATOR_S * operators):
             return False
+        every = {p for each in unsearched for p in range(each.first, each.stop)}
+        searching_s = MOST_SHARE * clock.left_s
         for segment in segments:
             if segment.fused:
                 rest = {p for each in unsearched for p in range(each.first, each.stop)}
                 positions = range(segment.first, segment.stop)
-                share = _share_of_work(self.graph, positions, rest | {*positions})
-                part = clock.share(share).of_time(MOST_SHARE * share)
+                part = clock.share(_share_of_work(self.graph, positions, rest | {*positions}))
+                seconds = searching_s * _share_of_work(self.graph, positions, every | {*positions})
+                left_s = clock.left_s
+                part = part.of_time(min(1.0, seconds / left_s) if left_s else 1.0)
                 if segment in unsearched:
                     unsearched.remove(segment)
                 if self.fused.find(segment.first, segment.stop, part) is None:

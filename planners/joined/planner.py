@@ -107,7 +107,7 @@ SLICED = (
     "more room in the pool, in larger ones an array makes whole steps"
 )
 STRATEGIES: tuple[Strategy[JoinedSearch, Judged], ...] = (
-    Strategy("slices of the best size", SLICED, in_slices(0)),
+    Strategy("slices of the first size", SLICED, in_slices(0)),
     Strategy(
         "ways that are wished",
         "a plan that breaks wishes is none, whatever it is worth",

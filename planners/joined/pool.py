@@ -111,13 +111,18 @@ class SlicedCost(Cost):
         return slice_channels(_one(self.graph, op, axis), self.slice_bytes, step)
 
     def _array_s(self, op: Operator, times: int) -> float:
+        whole_s = super()._array_s(op, times)
         channels = self.channels(op) if times == 1 else 0
-        axis = channel_axis(self.graph, op)
-        if not channels or axis is None:
-            return super()._array_s(op, times)
+        axis = channel_axis(self.graph, op) if channels else None
+        if axis is None:
+            return whole_s
         shape = self.graph.tensors[op.outputs[0]].shape
         box = channels_box(shape, axis, 0, min(channels, shape[axis]))
-        return self._compute.parts_s(op, box, -(-shape[axis] // channels))
+        sliced_s = self._compute.parts_s(op, box, -(-shape[axis] // channels))
+        # While parameters come, which no way spares, an array may be as idle as it is.
+        loaded = sum(map(self.graph.size_bytes, op.parameters))
+        loads_s = loaded / self.machine.memory(self.machine.parameters).read_bytes_per_s
+        return whole_s + max(0.0, sliced_s - max(whole_s, loads_s))
 
 
 # --------------------------------------------------------------------------------------------------
