@@ -18,7 +18,7 @@ from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.program_size import MOST_WRITTEN, OPERATOR_S
-from planners.core.progress import MOST_SHARE, Clock, now
+from planners.core.progress import MOST_SHARE, TRIAL_SHARE, Clock, now
 from planners.joined.concatenate import consecutive
 from planners.joined.fused import FusedParts
 from planners.joined.in_place import read_in_place
@@ -32,6 +32,8 @@ from planners.overlap.search.chain import cuts
 from planners.simulator.engine_assignment import by_directions
 from planners.wishes.language import Wish
 
+NEARLY_ALL = 0.9
+"""Of the work as fused groups: there is little else to be searched in the time that is left."""
 MOST_SLICES = 2000
 """Smaller slices than so many of all parameters are not tried."""
 
@@ -145,13 +147,13 @@ class JoinedBuilder:
         self, slice_bytes: int, part: float = 1.0, clock: Clock | None = None
     ) -> RoomyBlocks:
         """Blocks in a `part` of the budget, with room for slices of parameters; searched in the
-        time of a clock, or in all of it."""
+        time of a clock, or in a part of all of it."""
         return RoomyBlocks(
             self.graph,
             self.machine,
             int(part * self.budget_bytes),
             slice_bytes,
-            clock or self.clock.share(1.0),
+            clock or self.clock.share(TRIAL_SHARE),
             self.levels,
             in_place=self.in_place,
             marks=self.marks,
@@ -274,7 +276,9 @@ class JoinedBuilder:
         if self.has_program and not self.clock.allows(OPERATOR_S * operators):
             return False
         every = {p for each in unsearched for p in range(each.first, each.stop)}
-        searching_s = MOST_SHARE * clock.left_s
+        whole_work = _share_of_work(self.graph, every, range(len(self.graph.operators)))
+        is_all_else = bool(every) and whole_work > NEARLY_ALL
+        searching_s = (1 - (1 - MOST_SHARE) / (1 + is_all_else)) * clock.left_s
         for segment in segments:
             if segment.fused:
                 rest = {p for each in unsearched for p in range(each.first, each.stop)}

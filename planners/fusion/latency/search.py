@@ -183,8 +183,9 @@ class LatencySearch:
             chains = [(chain, runs) for runs in self._spaces for chain in runs.chains()]
             chains = sorted(chains, key=lambda each: each[0].done_s)[:CLOSER]
             self._look(chains[:TIMED_EACH], clock)
+            before_a_plan = self._before_a_plan(clock)
             closer = [
-                runs.look_closer([c for c, r in chains if r is runs], clock)
+                runs.look_closer([c for c, r in chains if r is runs], before_a_plan)
                 for runs in self._spaces
             ]
             if self._done(clock) or not any(closer):
@@ -193,12 +194,18 @@ class LatencySearch:
     def _grow(self, clock: Clock) -> None:
         """Time operators alone, so that there is a chain; then the runs of each order, in each part
         of the memory. What was timed in an earlier turn is not timed again."""
-        assert self.best is not None
-        clock = clock.keeping(self.known.each_s * count_of(self.best.laid))
+        clock = self._before_a_plan(clock)
         self._spaces[0].time(self._alone, clock)
         for order in self._orders:
             for runs in self._spaces:
                 runs.grow(order, clock)
+
+    def _before_a_plan(self, clock: Clock) -> Clock:
+        """A clock that leaves the time in which a plan is written and timed: the first one took
+        longer than others do."""
+        assert self.best is not None
+        each_s = min(EACH_S, self.known.each_s)
+        return clock.keeping(each_s * count_of(self.best.laid))
 
     def by_rules(self, clock: Clock) -> None:
         """Plans of other objectives and rules, each timed once."""
