@@ -20,22 +20,22 @@ from app.model.machines import machine_of
 from planners.core.masks import bits
 from planners.core.progress import Clock, Progress
 from planners.fusion.explain import Explainer
-from planners.fusion.live import Live
+from planners.fusion.partitions_by_budget import PartitionsByBudget
 from planners.fusion.search.bound import compulsory_bytes
 
 REACH_S = 40.0
 PREVIEW_S = 0.08  # asked again, it continues where it stopped
 
 
-_known: OrderedDict[str, Live] = OrderedDict()
+_known: OrderedDict[str, PartitionsByBudget] = OrderedDict()
 
 
-def live(context: JobContext, problem: Mapping[str, Any]) -> Live:
+def partitions_of(context: JobContext, problem: Mapping[str, Any]) -> PartitionsByBudget:
     """What is known of a problem's groups; the last few problems are kept."""
     home = affinity_of(problem)
     if home not in _known:
         graph, machine = context.graph(problem), machine_of(problem)
-        _known[home] = Live(graph, machine, problem["options"])
+        _known[home] = PartitionsByBudget(graph, machine, problem["options"])
         while len(_known) > HOMES:
             _known.popitem(last=False)
     _known.move_to_end(home)
@@ -44,30 +44,30 @@ def live(context: JobContext, problem: Mapping[str, Any]) -> Live:
 
 def run_reach(context: JobContext, request: Request) -> None:
     """Prepare for all budgets up to one, and report the least budget with a plan."""
-    groups, reach = live(context, request.problem), request.more["budget_bytes"]
+    partitions, reach = partitions_of(context, request.problem), request.more["budget_bytes"]
 
     def goes_on(_moment: Progress) -> bool:
         return not context.stopped
 
-    context.result("reach", least_bytes=groups.least_bytes, reach_bytes=0)
-    groups.reach(reach, Clock(REACH_S, goes_on))
+    context.result("reach", least_bytes=partitions.least_bytes, reach_bytes=0)
+    partitions.reach(reach, Clock(REACH_S, goes_on))
     if not context.stopped:
-        context.result("reach", least_bytes=groups.least_bytes, reach_bytes=reach)
+        context.result("reach", least_bytes=partitions.least_bytes, reach_bytes=reach)
 
 
 def run_preview(context: JobContext, request: Request) -> None:
     """The best partition at a budget, without its program."""
     began = time.perf_counter()
-    groups, budget = live(context, request.problem), request.more["budget_bytes"]
+    partitions, budget = partitions_of(context, request.problem), request.more["budget_bytes"]
     try:
-        partition = groups.partition(budget, Clock(PREVIEW_S))
+        partition = partitions.partition(budget, Clock(PREVIEW_S))
     except sp.BudgetTooSmall as error:
         context.result("preview", budget_bytes=budget, need_bytes=error.need_bytes)
         return
-    ways = [groups.model.best(mask, budget) for mask in partition.groups]
+    ways = [partitions.model.best(mask, budget) for mask in partition.groups]
     proof: dict[str, Any] = {"bound_bytes": partition.bound_bytes, "status": partition.status}
     if request.problem["options"].get("joint"):  # maps that stay on chip are not yet known
-        proof = {"bound_bytes": compulsory_bytes(groups.graph), "status": "heuristic"}
+        proof = {"bound_bytes": compulsory_bytes(partitions.graph), "status": "heuristic"}
     context.result(
         "preview",
         budget_bytes=budget,
@@ -82,9 +82,9 @@ def run_preview(context: JobContext, request: Request) -> None:
 
 def run_why(context: JobContext, request: Request) -> None:
     """Report what the groups of a plan would cost otherwise, and why they are as they are."""
-    groups, parameters = live(context, request.problem), request.more
+    partitions, parameters = partitions_of(context, request.problem), request.more
     joint = bool(request.problem["options"].get("joint"))
-    reasons = reasons_of(groups, parameters["groups"], parameters["budget_bytes"], joint)
+    reasons = reasons_of(partitions, parameters["groups"], parameters["budget_bytes"], joint)
     for name, facts in zip(parameters["names"], reasons, strict=True):
         if context.stopped:
             return
@@ -92,11 +92,11 @@ def run_why(context: JobContext, request: Request) -> None:
 
 
 def reasons_of(
-    groups_live: Live, groups: Sequence[Sequence[int]], budget_bytes: int, joint: bool
+    partitions: PartitionsByBudget, groups: Sequence[Sequence[int]], budget_bytes: int, joint: bool
 ) -> Iterator[dict[str, Any]]:
     """Of each group, as positions of operators: what it would cost otherwise, and why it is so."""
     masks = [sum(1 << i for i in group) for group in groups]
-    explainer = Explainer(groups_live.model, masks, budget_bytes, joint=joint)
+    explainer = Explainer(partitions.model, masks, budget_bytes, joint=joint)
     for k in range(len(masks)):
         yield {
             "alone_bytes": explainer.alone_bytes(k),

@@ -7,7 +7,7 @@ from typing import Any
 from app.display.displayed_plan import DisplayedPlan
 from app.jobs.handlers.fused import reasons_of
 from app.jobs.handlers.streaming import front_rows
-from planners.fusion.live import Live
+from planners.fusion.partitions_by_budget import PartitionsByBudget
 
 
 def reasons(shown: DisplayedPlan) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def reasons(shown: DisplayedPlan) -> dict[str, Any]:
     if not shown.groups or options.get("objective", "traffic") != "traffic":
         return {}
     groups = [[graph.index[name] for name in group.operators] for group in shown.groups]
-    live_groups = Live(graph, plan.machine, options)
-    by_group = reasons_of(live_groups, groups, plan.budget_bytes, bool(options.get("joint")))
+    partitions = PartitionsByBudget(graph, plan.machine, options)
+    by_group = reasons_of(partitions, groups, plan.budget_bytes, bool(options.get("joint")))
     names = (group.name for group in shown.groups)
     return {"why": dict(zip(names, by_group, strict=True))}

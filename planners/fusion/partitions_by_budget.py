@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from planners.fusion.partition.lattice import count_downsets, prefixes
 from planners.fusion.partition.shortest import (
     NEVER,
     Bytes,
+    Lattice,
     cheapest_through,
     lattice,
     shortest_paths,
@@ -33,7 +35,24 @@ GRID = 10  # budgets, evenly in ratio, at which every group gets a bound beforeh
 AT_ONCE = 8  # groups near the best way that are costed together
 
 
-class Live:
+@dataclass
+class GroupsInReach:
+    """The groups within the largest budget asked for so far, in a lattice of what has run.
+
+    `grid` are budgets at which each has a cost or a bound, `floors` the least bytes of each;
+    `is_exact`: the lattice has every order. `staircases` are kept of those that mattered.
+    """
+
+    candidates: Candidates
+    offers: Offers
+    lattice: Lattice
+    is_exact: bool
+    grid: list[int]
+    floors: Bytes
+    staircases: dict[int, Bytes] = field(default_factory=dict)
+
+
+class PartitionsByBudget:
     """A graph's partitions by budget, for a slider.
 
     The groups within the largest budget requested are found once, with the lattice of downsets,
@@ -48,6 +67,7 @@ class Live:
         self.model = GroupModel(graph, machine, self.chosen.values())
         self.reach_bytes = 0
         self._table: SizeTable | None = None
+        self._in_reach: GroupsInReach | None = None
 
     @property
     def least_bytes(self) -> int:
@@ -68,7 +88,7 @@ class Live:
         if self.chosen.online:
             self._table = self._table or size_table(self.model, self.graph, clock)
         elif not self.chosen.baseline:
-            self._prepare(budget_bytes, clock)
+            self._in_reach = self._prepared(budget_bytes, clock)
         self.reach_bytes = budget_bytes
 
     def partition(self, budget_bytes: int, clock: Clock) -> Partition:
@@ -82,77 +102,82 @@ class Live:
             return online_partition(self.model, self.graph, budget_bytes, clock, self._table)
         if self.chosen.baseline:
             return BASELINES[self.chosen.baseline](self.model, self.graph, budget_bytes)
-        path, cost, least = self._shortest(budget_bytes, clock)
-        whole = self._exact and self._complete(budget_bytes)
-        forced = forced_bytes(self.graph, self._candidates, budget_bytes)
+        reach = self._in_reach
+        assert reach is not None
+        path, cost, least = _shortest(reach, budget_bytes, clock)
+        whole = reach.is_exact and _is_complete(reach.candidates, budget_bytes)
+        forced = forced_bytes(self.graph, reach.candidates, budget_bytes)
         bound = min(cost, max(least, forced) if whole else forced)
         return Partition(
-            groups=tuple(self._offers.groups[row] for row in path),
+            groups=tuple(reach.offers.groups[row] for row in path),
             objective_bytes=cost,
             bound_bytes=bound,
             status="optimal" if bound == cost else "feasible",
-            considered=len(self._offers.groups),
+            considered=len(reach.offers.groups),
         )
 
-    def _prepare(self, budget_bytes: int, clock: Clock) -> None:
+    def _prepared(self, budget_bytes: int, clock: Clock) -> GroupsInReach:
         """Find the groups, bound them on the grid, and cost those that matter there."""
-        candidates = self._candidates = Candidates(self.model, self.graph, self.model.traits)
+        candidates = Candidates(self.model, self.graph, self.model.traits)
         candidates.grow(budget_bytes, None, clock, MOST_GROUPS)
         least = max(1, min(self.least_bytes, budget_bytes))
         ratio = budget_bytes / least
-        self._grid = sorted({round(least * ratio ** (k / (GRID - 1))) for k in range(GRID)})
-        self._grid[-1] = budget_bytes
-        offers = self._offers = Offers(candidates, self._grid)
+        grid = sorted({round(least * ratio ** (k / (GRID - 1))) for k in range(GRID)})
+        grid[-1] = budget_bytes
+        offers = Offers(candidates, grid)
         dag, groups = candidates.dag, offers.groups
         narrow = count_downsets(dag) <= MOST_DOWNSETS
         exact = lattice(dag, dag.downsets(), groups, MOST_STEPS) if narrow else None
         in_order = exact or lattice(dag, prefixes(dag), groups, MOST_STEPS)
         assert in_order is not None, "an order has no more steps than groups"
-        self._exact, self._lattice = exact is not None, in_order
-        self._floors = np.array([candidates.floor(mask) for mask in groups], dtype=np.int64)
-        self._staircases: dict[int, Bytes] = {}
-        offers.shortest(self._lattice, clock)
+        floors = np.array([candidates.floor(mask) for mask in groups], dtype=np.int64)
+        offers.shortest(in_order, clock)
+        return GroupsInReach(candidates, offers, in_order, exact is not None, grid, floors)
 
-    def _shortest(self, budget_bytes: int, clock: Clock) -> tuple[list[int], int, int]:
-        """The cheapest way, by row, its cost, and what none is cheaper than."""
-        offers, way, costs = self._offers, self._lattice, self._costs(budget_bytes)
-        while True:
-            (least,), (path,) = shortest_paths(way, costs)
-            if all(offers.known[path]):
-                return path, int(least), int(least)
-            if clock.expired():
-                known_costs = np.where(offers.known[:, None], costs, NEVER)
-                (cost,), (path,) = shortest_paths(way, known_costs)
-                return path, int(cost), int(least)
-            through = np.where(offers.known[:, None], NEVER, cheapest_through(way, costs))[:, 0]
-            near = np.argsort(through, kind="stable")[:AT_ONCE]
-            before = offers.known.copy()
-            offers.ask([int(row) for row in near if through[row] < NEVER])
-            for row in np.flatnonzero(offers.known & ~before):
-                costs[row] = self._cost(int(row), budget_bytes)
 
-    def _costs(self, budget_bytes: int) -> Bytes:
-        """The least traffic of each group within a budget, or a bound on it, as a column."""
-        offers = self._offers
-        column = bisect_left(self._grid, budget_bytes)
-        costs = np.where(self._floors <= budget_bytes, offers.costs[:, column], NEVER)
-        for row in np.flatnonzero(offers.known):
-            costs[row] = self._cost(int(row), budget_bytes)
-        return costs[:, None]
+def _shortest(reach: GroupsInReach, budget_bytes: int, clock: Clock) -> tuple[list[int], int, int]:
+    """The cheapest way, by row, its cost, and what none is cheaper than."""
+    offers, costs = reach.offers, _costs(reach, budget_bytes)
+    while True:
+        (least,), (path,) = shortest_paths(reach.lattice, costs)
+        if all(offers.known[path]):
+            return path, int(least), int(least)
+        if clock.expired():
+            known_costs = np.where(offers.known[:, None], costs, NEVER)
+            (cost,), (path,) = shortest_paths(reach.lattice, known_costs)
+            return path, int(cost), int(least)
+        by_row = cheapest_through(reach.lattice, costs)
+        through = np.where(offers.known[:, None], NEVER, by_row)[:, 0]
+        near = np.argsort(through, kind="stable")[:AT_ONCE]
+        before = offers.known.copy()
+        offers.ask([int(row) for row in near if through[row] < NEVER])
+        for row in np.flatnonzero(offers.known & ~before):
+            costs[row] = _cost(reach, int(row), budget_bytes)
 
-    def _cost(self, row: int, budget_bytes: int) -> int:
-        """The least traffic of a group whose staircase is known; `NEVER` where it does not fit."""
-        steps = self._staircases.get(row)
-        if steps is None:
-            points = self._candidates.cost(self._offers.groups[row])
-            steps = self._staircases[row] = np.array(sorted(points), dtype=np.int64).reshape(-1, 2)
-        fitting = int(np.searchsorted(steps[:, 0], budget_bytes, side="right"))
-        return int(steps[:fitting, 1].min()) if fitting else NEVER
 
-    def _complete(self, budget_bytes: int) -> bool:
-        """Whether every group within a budget was found, even if the clock ended early."""
-        candidates = self._candidates
-        if candidates.complete is None:
-            return True
-        largest = [mask for mask in candidates.masks if mask.bit_count() == candidates.complete]
-        return not any(candidates.room(mask, budget_bytes) for mask in largest)
+def _costs(reach: GroupsInReach, budget_bytes: int) -> Bytes:
+    """The least traffic of each group within a budget, or a bound on it, as a column."""
+    offers = reach.offers
+    column = bisect_left(reach.grid, budget_bytes)
+    costs = np.where(reach.floors <= budget_bytes, offers.costs[:, column], NEVER)
+    for row in np.flatnonzero(offers.known):
+        costs[row] = _cost(reach, int(row), budget_bytes)
+    return costs[:, None]
+
+
+def _cost(reach: GroupsInReach, row: int, budget_bytes: int) -> int:
+    """The least traffic of a group whose staircase is known; `NEVER` where it does not fit."""
+    steps = reach.staircases.get(row)
+    if steps is None:
+        points = reach.candidates.cost(reach.offers.groups[row])
+        steps = reach.staircases[row] = np.array(sorted(points), dtype=np.int64).reshape(-1, 2)
+    fitting = int(np.searchsorted(steps[:, 0], budget_bytes, side="right"))
+    return int(steps[:fitting, 1].min()) if fitting else NEVER
+
+
+def _is_complete(candidates: Candidates, budget_bytes: int) -> bool:
+    """Whether every group within a budget was found, even if the clock ended early."""
+    if candidates.complete is None:
+        return True
+    largest = [mask for mask in candidates.masks if mask.bit_count() == candidates.complete]
+    return not any(candidates.room(mask, budget_bytes) for mask in largest)

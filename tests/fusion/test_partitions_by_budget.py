@@ -9,8 +9,8 @@ import pytest
 import planners as sp
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.live import Live
 from planners.fusion.options import FusionOptions
+from planners.fusion.partitions_by_budget import PartitionsByBudget
 from planners.fusion.search.exact import best_partition
 from tests.cases import cases
 from tests.fusion.families import MODULES, family
@@ -21,17 +21,17 @@ from tests.random_graphs import random_graph
 MACHINE = sp.load_machine("npu_small")
 
 
-def budgets(live: Live, graph: sp.Graph) -> list[int]:
-    least, most = live.least_bytes, 2 * sum(graph.size_bytes(t) for t in graph.tensors)
+def budgets(partitions: PartitionsByBudget, graph: sp.Graph) -> list[int]:
+    least, most = partitions.least_bytes, 2 * sum(graph.size_bytes(t) for t in graph.tensors)
     return [least + (most - least) * k // 6 for k in range(7)]
 
 
 def agrees(graph: sp.Graph) -> None:
-    live = Live(graph, MACHINE, {})
-    sizes = budgets(live, graph)
-    live.reach(sizes[-1], Clock(60))
+    partitions = PartitionsByBudget(graph, MACHINE, {})
+    sizes = budgets(partitions, graph)
+    partitions.reach(sizes[-1], Clock(60))
     for budget in (*sizes[::-1], *sizes):
-        found = live.partition(budget, Clock(60))
+        found = partitions.partition(budget, Clock(60))
         model = GroupModel(graph, MACHINE, FusionOptions().values())
         wanted = best_partition(model, graph, budget, Clock(60))
         assert found.objective_bytes == wanted.objective_bytes
@@ -52,20 +52,20 @@ def test_random_graphs_too(seed: int) -> None:
 
 def test_a_larger_budget_than_before_finds_the_groups_anew() -> None:
     graph = graph_of("chain", 1)
-    live = Live(graph, MACHINE, {})
-    low, *_, high = budgets(live, graph)
-    small, large = live.partition(low, Clock(60)), live.partition(high, Clock(60))
-    assert live.reach_bytes == high
+    partitions = PartitionsByBudget(graph, MACHINE, {})
+    low, *_, high = budgets(partitions, graph)
+    small, large = partitions.partition(low, Clock(60)), partitions.partition(high, Clock(60))
+    assert partitions.reach_bytes == high
     assert large.objective_bytes < small.objective_bytes
-    assert live.partition(low, Clock(60)).groups == small.groups
+    assert partitions.partition(low, Clock(60)).groups == small.groups
 
 
 def test_below_what_an_operator_needs_there_is_none() -> None:
     graph = graph_of("chain", 1)
-    live = Live(graph, MACHINE, {})
-    live.partition(live.least_bytes, Clock(60))
+    partitions = PartitionsByBudget(graph, MACHINE, {})
+    partitions.partition(partitions.least_bytes, Clock(60))
     with pytest.raises(sp.BudgetTooSmall):
-        live.partition(live.least_bytes - 1, Clock(60))
+        partitions.partition(partitions.least_bytes - 1, Clock(60))
 
 
 def network(name: str) -> sp.Graph:
@@ -81,35 +81,35 @@ def small_or_large(name: str, small: int, large: int) -> Any:
 @small_or_large("inceptions", 2**14, 2**20)
 def test_early_stops_are_not_told_as_proven(name: str, budget: int) -> None:
     graph = network(name)
-    live = Live(graph, MACHINE, {})
-    live.reach(budget, Clock(60, lambda moment: "3 operators" not in moment.stage))
-    assert live.partition(budget, Clock(60)).status == "feasible"
+    partitions = PartitionsByBudget(graph, MACHINE, {})
+    partitions.reach(budget, Clock(60, lambda moment: "3 operators" not in moment.stage))
+    assert partitions.partition(budget, Clock(60)).status == "feasible"
     best = sp.plan(graph, "fusion", budget).claims
-    found = live.partition(budget, Clock(60))
+    found = partitions.partition(budget, Clock(60))
     assert found.bound_bytes <= best.objective_bytes <= found.objective_bytes
-    low = live.partition(live.least_bytes, Clock(60))
+    low = partitions.partition(partitions.least_bytes, Clock(60))
     assert low.bound_bytes <= low.objective_bytes
 
 
 @small_or_large("fires", 3001, 150_001)
 def test_an_answer_in_no_time_is_improved_by_asking_again(name: str, budget: int) -> None:
     graph = network(name)
-    live = Live(graph, MACHINE, {})
-    live.reach(7 * budget, Clock(60))
+    partitions = PartitionsByBudget(graph, MACHINE, {})
+    partitions.reach(7 * budget, Clock(60))
     best = sp.plan(graph, "fusion", budget).claims.objective_bytes
-    told = [live.partition(budget, Clock(0)) for _ in range(3)]
+    told = [partitions.partition(budget, Clock(0)) for _ in range(3)]
     assert all(found.bound_bytes <= best <= found.objective_bytes for found in told)
-    found = live.partition(budget, Clock(60))
+    found = partitions.partition(budget, Clock(60))
     assert (found.objective_bytes, found.status) == (best, "optimal")
-    assert live.partition(budget, Clock(0)) == found
+    assert partitions.partition(budget, Clock(0)) == found
 
 
 @pytest.mark.parametrize("options", [{"online": True}, {"baseline": "dnnvm"}])
 @small_or_large("fires", 3001, 2**18)
 def test_other_searches_are_theirs(name: str, budget: int, options: dict[str, object]) -> None:
     graph = network(name)
-    live = Live(graph, MACHINE, options)
-    found = live.partition(budget, Clock(60))
+    partitions = PartitionsByBudget(graph, MACHINE, options)
+    found = partitions.partition(budget, Clock(60))
     made = sp.plan(graph, "fusion", budget, **options)
     assert found.objective_bytes == made.claims.objective_bytes
 
@@ -117,8 +117,8 @@ def test_other_searches_are_theirs(name: str, budget: int, options: dict[str, ob
 @small_or_large("fires", 3001, 2**18)
 def test_operators_alone_cost_what_no_fusion_does(name: str, budget: int) -> None:
     graph = network(name)
-    live = Live(graph, MACHINE, {})
-    alone = live.alone_bytes(budget)
+    partitions = PartitionsByBudget(graph, MACHINE, {})
+    alone = partitions.alone_bytes(budget)
     made = sp.plan(graph, "fusion", budget, baseline="no_fusion")
     assert sum(filter(None, alone)) == made.claims.objective_bytes
-    assert None in live.alone_bytes(live.least_bytes - 1)
+    assert None in partitions.alone_bytes(partitions.least_bytes - 1)
