@@ -5,8 +5,8 @@ strategies, where, and what is proven. Within it, `tile/` says how a group can b
 it moves, `search/` and `partition/` which groups there are, `joint/` what stays between them,
 `latency/` which plan is quickest, `emit/` where all of it lies; `search/online` is the paper's
 section 6, without proof, `baselines/` what it is compared with, `search/constrained` respects
-wishes. Beside it: `explain` (what a group is, and why two are not one) and `live` (a partition for
-each budget of a slider).
+wishes. Beside it: `explain` (what a group is, and why two are not one), and for the budgets of a
+slider `partitions_by_budget`.
 """
 
 from __future__ import annotations
