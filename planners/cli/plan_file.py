@@ -25,7 +25,7 @@ def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
     from planners.simulator.claims import not_compared
 
     if plan.planner == OVERLAP or plan.details.pool:
-        from planners.overlap.emit.saved import proven_layout
+        from planners.overlap.emit.saved_layout import proven_layout
 
         proven_layout(plan)
     names = (

@@ -19,7 +19,7 @@ from planners.core.machine import load_machine
 from planners.core.progress import Clock
 from planners.overlap.baselines.frameworks import hmcos, tflite_micro, tinyengine
 from planners.overlap.cost.work import work
-from planners.overlap.emit.saved import layout_of
+from planners.overlap.emit.saved_layout import layout_of
 from planners.overlap.options import OverlapOptions
 from planners.overlap.planner import plan
 from planners.overlap.search.front import all_ways, front, is_chain

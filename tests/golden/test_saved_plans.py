@@ -17,7 +17,7 @@ import pytest
 import planners as sp
 from planners.backends.disk.layout import layout_of as disk_layout
 from planners.cli.plan import groups_fact, overlap_fact, streaming_fact
-from planners.overlap.emit.saved import proven_layout
+from planners.overlap.emit.saved_layout import proven_layout
 
 PLANS = Path(__file__).parent / "plans"
 FIGURES: dict[str, dict[str, Any]] = json.loads((PLANS / "figures.json").read_text())

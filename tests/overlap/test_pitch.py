@@ -16,7 +16,7 @@ from planners.core.graph import Graph
 from planners.core.problem import Problem
 from planners.core.progress import Clock
 from planners.overlap.cost.work import KernelStyle, work
-from planners.overlap.emit.saved import layout_of
+from planners.overlap.emit.saved_layout import layout_of
 from planners.overlap.kernels.bottleneck import recomputing
 from planners.overlap.kernels.candidates import Pull, alone, line
 from planners.overlap.model.segments import Segments

@@ -15,7 +15,7 @@ import planners as sp
 from planners.backends.int8.random_net import random_net as random_net_of
 from planners.core.program import Compute
 from planners.core.progress import Clock
-from planners.overlap.emit.saved import layout_of
+from planners.overlap.emit.saved_layout import layout_of
 from planners.overlap.order.orders import all_distances
 from planners.overlap.search.coarse import Coarse, steps_of
 from tests.backends.int8_pool.execute import execute_int8
@@ -250,7 +250,7 @@ def test_segments_by_a_rule_are_refused() -> None:
 
 
 def test_a_saved_plan_is_the_same_plan(tmp_path: object) -> None:
-    from planners.overlap.emit.saved import proven_layout
+    from planners.overlap.emit.saved_layout import proven_layout
 
     graph = sp.load("vmcu:S8")
     budget = sp.plan(graph, "overlap", "1MB").claims.objective_bytes * 3 // 2

@@ -12,7 +12,7 @@ import pytest
 import planners as sp
 from planners.cli import main
 from planners.core.errors import BadInput
-from planners.overlap.emit.saved import layout_of, proven_layout
+from planners.overlap.emit.saved_layout import layout_of, proven_layout
 
 Spoil = Callable[[dict[str, Any]], object]
 RANGE = "not a whole number of"

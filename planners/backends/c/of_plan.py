@@ -19,7 +19,7 @@ from planners.backends.int8.reference import run_reference
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.plan import Plan
-from planners.overlap.emit.saved import proven_layout
+from planners.overlap.emit.saved_layout import proven_layout
 
 if TYPE_CHECKING:
     import torch

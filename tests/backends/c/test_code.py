@@ -24,7 +24,7 @@ from planners.backends.int8.reference import run_reference
 from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Part, Tensor
-from planners.overlap.emit.saved import layout_of
+from planners.overlap.emit.saved_layout import layout_of
 from planners.overlap.kernels.bottleneck import recomputing
 from planners.overlap.kernels.candidates import RunCandidate, alone, line
 from tests.importers.few_blocks import few_blocks

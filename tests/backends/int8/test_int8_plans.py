@@ -13,7 +13,7 @@ from planners.backends.int8.random_net import random_net
 from planners.core.details.pool import PoolLayout
 from planners.core.graph import Graph
 from planners.core.progress import Clock
-from planners.overlap.emit.saved import layout_of
+from planners.overlap.emit.saved_layout import layout_of
 from planners.overlap.search.dag import best_layout
 from tests.backends.int8_pool.execute import execute_int8
 from tests.cases import cases
