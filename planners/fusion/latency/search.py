@@ -141,7 +141,7 @@ class LatencySearch:
         groups = self._of_least_traffic(self.clock.work(TRAFFIC_WORK, bounds=False))
         laid = self._laid(groups)
         if self._too_long(laid) or count_of(laid) > LONG_PLAN:
-            self._time(self._shortest(groups))
+            self._time(self._shortest(groups, self._alone))
         else:
             self._time_groups(groups)
         assert self.best is not None
@@ -256,10 +256,14 @@ class LatencySearch:
         laid = self._laid(groups)
         return None if self._too_long(laid) else self._time(laid)
 
-    def _shortest(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
-        """Groups in ways of few tiles. Raises `ProgramTooLong` where even these are too many."""
-        both = zip(groups, self._laid(groups), strict=True)
-        laid = tuple([self._shorter(mask, each) for mask, each in both])
+    def _shortest(self, *partitions: Sequence[int]) -> tuple[LaidGroup, ...]:
+        """The shortest of partitions, their groups in ways of few tiles. Raises `ProgramTooLong`
+        where even that has too many."""
+        shorter: list[tuple[LaidGroup, ...]] = []
+        for masks in partitions:
+            both = zip(masks, self._laid(masks), strict=True)
+            shorter.append(tuple([self._shorter(mask, each) for mask, each in both]))
+        laid = min(shorter, key=count_of)
         refuse_too_slow(count_of(laid), EACH_S, self.limit_s)
         return laid
 
