@@ -52,6 +52,7 @@ SOON, LATE, STEP = 0.01, 0.03, 4
 more is too large for that, and the next one is the fourth part of it."""
 LONG_GROUP = 1000  # instructions of a group that is looked at for shorter ways, with little time
 LONG_PLAN = 4000  # instructions of a plan whose shorter ways are timed first
+FAR_FEWER = 2  # times the tiles of operators alone, with which groups are not timed first
 ALL_GROUPS = "all plans of fused groups"
 IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
 CLOSE = 1.03  # a chain whose estimate is so many times the best is not written
@@ -141,7 +142,7 @@ class LatencySearch:
         groups = self._of_least_traffic(self.clock.work(TRAFFIC_WORK, bounds=False))
         laid = self._laid(groups)
         if self._too_long(laid) or count_of(laid) > LONG_PLAN:
-            self._time(self._shortest(groups, self._alone))
+            self._time(self._shortest(groups))
         else:
             self._time_groups(groups)
         assert self.best is not None
@@ -256,16 +257,17 @@ class LatencySearch:
         laid = self._laid(groups)
         return None if self._too_long(laid) else self._time(laid)
 
-    def _shortest(self, *partitions: Sequence[int]) -> tuple[LaidGroup, ...]:
-        """The shortest of partitions, their groups in ways of few tiles. Raises `ProgramTooLong`
-        where even that has too many."""
-        shorter: list[tuple[LaidGroup, ...]] = []
-        for masks in partitions:
-            both = zip(masks, self._laid(masks), strict=True)
-            shorter.append(tuple([self._shorter(mask, each) for mask, each in both]))
-        laid = min(shorter, key=count_of)
+    def _shortest(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
+        """Groups in ways of few tiles; the operators alone where these have far fewer. Raises
+        `ProgramTooLong` where even that is too many."""
+        together, alone = self._in_few_tiles(groups), self._in_few_tiles(self._alone)
+        laid = alone if count_of(together) > FAR_FEWER * count_of(alone) else together
         refuse_too_slow(count_of(laid), EACH_S, self.limit_s)
         return laid
+
+    def _in_few_tiles(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
+        both = zip(groups, self._laid(groups), strict=True)
+        return tuple([self._shorter(mask, each) for mask, each in both])
 
     def _laid(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
         """Groups in their ways of least traffic."""
