@@ -18,7 +18,7 @@ from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Program
-from planners.core.progress import Clock
+from planners.core.progress import GRACE_S, MOST_SHARE, Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.joined.concatenate import consecutive
@@ -175,11 +175,15 @@ class FusedParts:
                 return None
             by_boxes[position] = program
         for position in (*alone, len(part.operators)):
-            if self.clock.expired():
+            if (
+                self.clock.elapsed_s > self.clock.whole_limit_s + GRACE_S
+            ):  # No plan without the rest.
                 return None
             if begun < position:
-                share = (position - begun) / len(part.operators)
-                inside = self.find(first + begun, first + position, clock.share(share))
+                some, rest = position - begun, len(part.operators) - begun
+                inside_clock = clock.share(some / len(part.operators))
+                inside_clock = inside_clock.of_time(MOST_SHARE * some / rest)
+                inside = self.find(first + begun, first + position, inside_clock)
                 if inside is None:
                     return None
                 programs.append(inside.program)

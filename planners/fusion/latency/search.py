@@ -51,8 +51,8 @@ SOON, LATE, STEP = 0.01, 0.03, 4
 """Of the floor: a memory that is full in less has no part that is searched; a part that is full in
 more is too large for that, and the next one is the fourth part of it."""
 LONG_GROUP = 1000  # instructions of a group that is looked at for shorter ways, with little time
-LONG_PLAN = 4000  # instructions of a plan whose shorter ways are timed first
-FAR_FEWER = 2  # times the tiles of operators alone, with which groups are not timed first
+LONG_PLAN = 16_000  # instructions of a plan whose shorter ways are timed first
+FAR_FEWER = 3  # times the tiles of operators alone, with which groups are not timed first
 ALL_GROUPS = "all plans of fused groups"
 IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
 CLOSE = 1.03  # a chain whose estimate is so many times the best is not written
