@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from heapq import heappop, heappush
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import panel as pn
 from bokeh.server.contexts import ApplicationContext
@@ -142,7 +142,7 @@ def make_pages_in_turn() -> None:
 def clear_places_in_between() -> None:
     """Have the server answer others between two sessions that it ends: many end in one moment where
     many came for a page in one moment and left."""
-    theirs, check = ApplicationContext._discard_session, BokehTornado._cleanup_sessions
+    theirs, check = ApplicationContext._discard_session, ApplicationContext._cleanup_sessions
     if theirs.__name__ == "discard_in_between":
         return
 
@@ -153,13 +153,19 @@ def clear_places_in_between() -> None:
         if unused(session):
             await theirs(context, session, unused)
 
-    async def check_and_clean(server: BokehTornado) -> None:
-        before = sessions(server)
-        await check(server)
-        CLEANING.sessions_were_checked(before, sessions(server))
+    contexts: WeakSet[ApplicationContext] = WeakSet()
+
+    def pages() -> int:
+        return sum(len(context._sessions) for context in contexts)
+
+    async def check_and_clean(context: ApplicationContext, linger_ms: int) -> None:
+        contexts.add(context)
+        before = pages()
+        await check(context, linger_ms)
+        CLEANING.sessions_were_checked(before, pages())
 
     ApplicationContext._discard_session = discard_in_between
-    BokehTornado._cleanup_sessions = check_and_clean
+    ApplicationContext._cleanup_sessions = check_and_clean
 
 
 def _left(handler: RequestHandler) -> bool:
