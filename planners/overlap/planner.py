@@ -80,7 +80,7 @@ METHOD = (
     Decision(
         "the instructions",
         "run by run, equal rows as loops; a saved layout makes its program again",
-        (ROOM + "emit.program", ROOM + "emit.saved"),
+        (ROOM + "emit.program", ROOM + "emit.saved_layout"),
         "replayed by `check`",
     ),
 )
