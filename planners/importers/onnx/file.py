@@ -114,8 +114,11 @@ def external_file(tensor: Any, path: Path) -> Path | None:
     """The file in which a tensor lies, None where it is not there. Raises `BadInput`."""
     check_location(tensor, path)
     folder = path.parent.resolve()
-    file = (folder / _external(tensor)["location"]).resolve()
-    return file if file.is_relative_to(folder) and file.is_file() else None
+    try:
+        file = (folder / _external(tensor)["location"]).resolve()
+        return file if file.is_relative_to(folder) and file.is_file() else None
+    except (OSError, ValueError):  # No file has such a name.
+        return None
 
 
 def external_bytes(tensor: Any, path: Path, count: int) -> bytes:
