@@ -38,7 +38,6 @@ from planners.fusion.emit.program import emit
 from planners.fusion.joint.constrained import wished_jointly
 from planners.fusion.joint.planner import JointFusion
 from planners.fusion.latency.search import quickest
-from planners.fusion.latency.timed import makespan_s
 from planners.fusion.options import FusionOptions
 from planners.fusion.partition.constraints import KNOWN, require_made
 from planners.fusion.partition.cost_model import Partition, require_singles
@@ -48,6 +47,7 @@ from planners.fusion.search.exact import best_partition
 from planners.fusion.search.online import online_partition, size_table
 from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.account import account
+from planners.simulator.simulate import makespan_s
 from planners.wishes.conflicts import require_consistent
 from planners.wishes.language import Wish, broken, parse, require_known
 
@@ -207,7 +207,7 @@ def _plan_by_latency(request: Request, model: GroupModel) -> Plan:
     if kept is not None:
         bound = min(bound, kept.claims.bound_bytes)
         least_s = ProblemFloors(graph, machine, COUNTED, machine.parameters).latency_of(bound)
-        seconds = makespan_s(graph, machine, kept.program)
+        seconds = makespan_s(graph, kept.program, machine)
         claim = LatencyClaim(min(seconds, claim.seconds), least_s, JOINTLY)
         if seconds < quickest_plan.plan.seconds:
             return _claimed(kept, claim, bound, clock)

@@ -138,16 +138,14 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
 
 
 @no_collection()
-def makespan_s(graph: Graph, program: Program, machine: Machine) -> float | None:
-    """When the last instruction of a program ends, which is not replayed: it is taken to be right.
+def makespan_s(graph: Graph, program: Program, machine: Machine) -> float:
+    """When the last instruction of a program ends, which is not replayed: it is taken as right."""
+    if is_long(program):
+        from planners.simulator.columns.timing import makespan_by_columns
 
-    None where only a replay tells.
-    """
-    if not is_long(program):
-        return max((each.stop_s for each in schedule(program, machine, graph)), default=0.0)
-    from planners.simulator.columns.timing import makespan_by_columns
-
-    return makespan_by_columns(graph, program, machine)
+        if (seconds := makespan_by_columns(graph, program, machine)) is not None:
+            return seconds
+    return max((each.stop_s for each in schedule(program, machine, graph)), default=0.0)
 
 
 def _same(machine: Machine, other: Machine) -> bool:

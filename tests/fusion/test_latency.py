@@ -15,10 +15,11 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
 from planners.fusion.latency.search import LatencySearch
-from planners.fusion.latency.timed import laid_at_ends, makespan_s
+from planners.fusion.latency.timed import laid_at_ends
 from planners.fusion.latency.ways import FEW_STRIPS, KINDS, TimedWays, few
 from planners.fusion.partition.cost_model import require_singles
 from planners.fusion.tile.ways import GroupPlan
+from planners.simulator.simulate import makespan_s
 from planners.simulator.timing import schedule
 from tests.fusion.families import MODULES, family
 from tests.fusion.networks import CASES, graph_of
@@ -88,7 +89,7 @@ def test_parameters_come_early_into_bytes_that_the_group_before_leaves() -> None
         made = replace(plan, program=program)
         done = sp.execute(made, module, inputs)
         torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
-        seconds.append(makespan_s(graph, plan.machine, program))
+        seconds.append(makespan_s(graph, program, plan.machine))
         assert seconds[-1] == max(i.stop_s for i in schedule(program, plan.machine, graph))
         begins = {
             each.label: each.start_s for each in reversed(schedule(program, plan.machine, graph))

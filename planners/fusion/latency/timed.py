@@ -20,11 +20,8 @@ from planners.fusion.latency.chains import Link
 from planners.fusion.latency.ways import TimedWays
 from planners.fusion.search.bounded import GROUP_RULES
 from planners.fusion.search.exact import PartitionRequest, PartitionSearch
-from planners.simulator.check import replay
-from planners.simulator.columns.timing import timed
 from planners.simulator.engine_assignment import by_directions
-from planners.simulator.residencies import Residencies
-from planners.simulator.timing import schedule
+from planners.simulator.simulate import makespan_s
 
 # ---- Groups at the two ends of the memory by turns
 # One's first bytes lie free of the other. Kept parameters lie outermost, in the order in which they
@@ -90,17 +87,7 @@ def timed_plan(
     the plan is checked and simulated.
     """
     program = held(by_directions(emit(graph, machine, laid, budget_bytes)), MOST_KEPT)
-    return TimedGroups(tuple(laid), program, makespan_s(graph, machine, program))
-
-
-def makespan_s(graph: Graph, machine: Machine, program: Program) -> float:
-    """Seconds until a program's last instruction ends, on the scoreboard."""
-    residencies = replay(graph, program, machine=machine).residencies
-    columns = residencies.replayed if isinstance(residencies, Residencies) else None
-    intervals = timed(columns, machine, False, ()) if columns else None
-    if intervals is not None:
-        return float(intervals.stop_s.max(initial=0.0))
-    return max((each.stop_s for each in schedule(program, machine, graph)), default=0.0)
+    return TimedGroups(tuple(laid), program, makespan_s(graph, program, machine))
 
 
 def laid_at_ends(ways: TimedWays, links: Sequence[Link]) -> list[LaidGroup]:
