@@ -8,7 +8,7 @@ operators are cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -276,9 +276,7 @@ class JoinedBuilder:
         if self.has_program and not self.clock.allows(OPERATOR_S * operators):
             return False
         every = {p for each in unsearched for p in range(each.first, each.stop)}
-        whole_work = _share_of_work(self.graph, every, range(len(self.graph.operators)))
-        is_all_else = bool(every) and whole_work > NEARLY_ALL
-        searching_s = (1 - (1 - MOST_SHARE) / (1 + is_all_else)) * clock.left_s
+        searching_s = self._searching_share(every) * clock.left_s
         for segment in segments:
             if segment.fused:
                 rest = {p for each in unsearched for p in range(each.first, each.stop)}
@@ -292,6 +290,12 @@ class JoinedBuilder:
                 if self.fused.find(segment.first, segment.stop, part) is None:
                     return False
         return True
+
+    def _searching_share(self, positions: Collection[int]) -> float:
+        """Of the time that is left, for the search of operators as fused groups: half of the rest
+        more where these are nearly all of the work."""
+        share = _share_of_work(self.graph, positions, range(len(self.graph.operators)))
+        return (1 + MOST_SHARE) / 2 if share > NEARLY_ALL else MOST_SHARE
 
     def _concatenated(self, blocks: RoomyBlocks, segments: tuple[Segment, ...]) -> Program:
         """The program of segments whose parts are found, the pool's parameters in place."""
