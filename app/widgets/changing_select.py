@@ -19,3 +19,13 @@ class ChangingSelect(pn.widgets.Select):
         kept = {name: value for name, value in props.items() if name != "value" or not is_gone}
         params: dict[str, Any] = super()._process_property_change(kept)
         return params
+
+
+class ChangingButtons(pn.widgets.RadioButtonGroup):
+    """The same as buttons in a row: a number beyond those that there are is left out."""
+
+    def _process_property_change(self, props: dict[str, Any]) -> dict[str, Any]:
+        is_gone = (props.get("active") or 0) >= len(self.values)
+        kept = {name: value for name, value in props.items() if name != "active" or not is_gone}
+        params: dict[str, Any] = super()._process_property_change(kept)
+        return params

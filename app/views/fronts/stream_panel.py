@@ -17,6 +17,7 @@ from app.views.fronts.resolution_chart import ResolutionChart
 from app.widgets.bound import bind
 from app.widgets.button_bar import alone
 from app.widgets.buttons import button
+from app.widgets.changing_select import ChangingButtons
 from app.widgets.deferred import fill, hidden_box, show_in_row
 from app.widgets.following import follow
 from app.widgets.legends import switch
@@ -33,7 +34,7 @@ class MemorySwitch(pn.viewable.Viewer):
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.group = pn.widgets.RadioButtonGroup(
+        self.group = ChangingButtons(
             options={"on chip": ""},
             css_classes=["switch", "map-memory"],
             variant="outline",

@@ -105,7 +105,7 @@ class Comparison(pn.viewable.Viewer):
         self.head = pn.pane.HTML(
             "", css_classes=["asked"], stylesheets=[TEXT], **{**WIDE, "margin": (2, 6)}
         )
-        self.kind = pn.widgets.Select(
+        self.kind = ChangingSelect(
             label="kind", options=[COSTLY], css_classes=["difference-kind"], width=190, **small
         )
         self.sort = pn.widgets.Select(
